@@ -1,0 +1,133 @@
+// scaled_dot_product_attention. PyTorch's own version asks a dispatch stub which kernel to use, and
+// on Linux the stub has no mps slot and asserts. So the choice is made here, by asking the backing
+// device about backing views; the chosen operator then runs on the mps tensors as any other does,
+// and autograd, which sees only that operator, works as usual.
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/pad.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <cmath>
+#include <limits>
+
+#include "header.h"
+
+namespace openmps {
+namespace {
+
+using at::Tensor;
+
+// at::sdp::SDPBackend, which the wheel's headers do not give the numbers of.
+enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2 };
+
+void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
+                  const std::optional<Tensor>& mask) {
+  TORCH_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+              "Expected query, key, and value to have the same dtype, but got query.dtype: ",
+              query.dtype(), " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(),
+              " instead.");
+  TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
+              "Expected query, key, and value to have the same device type, but got query.device: ",
+              query.device(), " key.device: ", key.device(), " and value.device: ",
+              value.device(), " instead.");
+  TORCH_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
+              "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
+              query.dim(), " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+  if (!mask) return;
+  TORCH_CHECK(mask->dtype() == at::kBool || mask->dtype() == at::kFloat ||
+                  mask->dtype() == query.dtype(),
+              "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+              "attn_mask.dtype: ",
+              mask->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+}
+
+Tensor view_for_choice(const Tensor& tensor) {
+  if (!is_mps(tensor)) return tensor;
+  auto view = backing_view(tensor);
+  if (tensor.requires_grad()) view.set_requires_grad(true);  // some kernels have no backward
+  return view;
+}
+
+int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
+               const std::optional<Tensor>& mask, double dropout, bool causal,
+               std::optional<double> scale, bool grouped) {
+  const auto mask_view = mask ? std::optional<Tensor>(view_for_choice(*mask)) : std::nullopt;
+  return at::_fused_sdp_choice(view_for_choice(query), view_for_choice(key),
+                               view_for_choice(value), mask_view, dropout, causal, scale, grouped);
+}
+
+// True means "attend": turn it into something to add to the scores.
+std::optional<Tensor> additive(const std::optional<Tensor>& mask, caffe2::TypeMeta dtype) {
+  if (!mask || mask->dtype() != at::kBool) return mask;
+  const auto masked = at::scalar_tensor(-std::numeric_limits<double>::infinity(),
+                                        mask->options().dtype(dtype));
+  return at::where(*mask, 0.0, masked);
+}
+
+Tensor pad_last(const Tensor& tensor, int64_t multiple) {
+  const auto excess = tensor.size(-1) % multiple;
+  return excess == 0 ? tensor : at::pad(tensor, {0, multiple - excess});
+}
+
+bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return at::GradMode::is_enabled() &&
+         (query.requires_grad() || key.requires_grad() || value.requires_grad());
+}
+
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const std::optional<Tensor>& mask, double dropout, bool causal,
+                 std::optional<double> scale, bool grouped) {
+  check_inputs(query, key, value, mask);
+  if (value.numel() == 0 || query.size(-2) == 0) {
+    auto shape = query.sizes().vec();
+    shape.back() = value.size(-1);
+    // Depends on every input, so that backward() gives each a gradient of zeros.
+    return at::zeros(shape, query.options()) + (query.sum() + key.sum() + value.sum()) * 0;
+  }
+  const auto bias = additive(mask, query.dtype());
+  switch (choose(query, key, value, mask, dropout, causal, scale, grouped)) {
+    case kFlash: {
+      if (backing().is_cpu()) {
+        return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, dropout, causal, bias, scale));
+      }
+      // The CUDA kernel wants a head size that is a multiple of 8; the scale is the true size's.
+      const auto size = query.size(-1);
+      const auto out = std::get<0>(at::_scaled_dot_product_flash_attention(
+          pad_last(query, 8), pad_last(key, 8), pad_last(value, 8), dropout, causal,
+          /*return_debug_mask=*/false,
+          scale.value_or(1.0 / std::sqrt(static_cast<double>(size)))));
+      return out.size(-1) == size ? out : out.slice(-1, 0, size);
+    }
+    case kEfficient: {
+      auto padded = bias;
+      if (padded) {
+        const auto length = padded->size(-1);
+        padded = pad_last(*padded, 8).slice(-1, 0, length).expand(
+            {query.size(0), query.size(1), query.size(2), key.size(2)});
+      }
+      return std::get<0>(at::_scaled_dot_product_efficient_attention(
+          query, key, value, padded, needs_gradient(query, key, value), dropout, causal, scale));
+    }
+    default:  // math, and kernels that only one vendor has
+      return std::get<0>(at::_scaled_dot_product_attention_math(
+          query, key, value, bias, dropout, causal, /*dropout_mask=*/std::nullopt, scale, grouped));
+  }
+}
+
+// One function for both keys: it is made of other operators, so it records its own gradient.
+TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("scaled_dot_product_attention", attention); }
+TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("scaled_dot_product_attention", attention); }
+
+}  // namespace
+}  // namespace openmps

@@ -1,0 +1,34 @@
+#include "backing.h"
+
+#include <ATen/Context.h>
+
+namespace openmps {
+
+Backing g_backing;
+
+void choose_backing(c10::DeviceType type) {
+  using c10::BackendComponent;
+  TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA, "openmps cannot use ", type,
+              " memory; the engines are cpu and cuda");
+  const bool cpu = type == c10::kCPU;
+  const auto component = cpu ? BackendComponent::CPUBit : BackendComponent::CUDABit;
+  if (!cpu) at::globalContext().lazyInitDevice(type);
+
+  Backing b;
+  b.device = cpu ? c10::Device(c10::kCPU) : c10::Device(type, 0);
+  b.key = cpu ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+  b.keys = c10::DispatchKeySet(b.key);
+  const auto mps = c10::DispatchKeySet(BackendComponent::MPSBit) |
+                   c10::getAutocastRelatedKeySetFromBackend(BackendComponent::MPSBit);
+  b.mps_bits = mps.raw_repr();
+  b.backing_bits = c10::DispatchKeySet(component).raw_repr();
+  b.foreign_bits =
+      b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
+  g_backing = b;
+}
+
+void synchronize_backing() {
+  if (!backing().is_cpu()) backing_guard().synchronizeDevice(backing().device.index());
+}
+
+}  // namespace openmps

@@ -1,0 +1,69 @@
+// The Python module: the only file that includes Python's headers.
+#include <Python.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Storage.h>
+
+#include "backing.h"
+#include "boxed.h"
+#include "hooks.h"
+#include "mac.h"
+#include "one_accelerator.h"
+#include "twin.h"
+
+namespace openmps {
+namespace {
+
+// activate(engine, recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor)
+PyObject* activate(PyObject*, PyObject* args) {
+  HANDLE_TH_ERRORS
+  const char* engine = nullptr;
+  unsigned long long recommended = 0;
+  unsigned long long max_buffer = 0;
+  unsigned major = 0;
+  unsigned minor = 0;
+  if (!PyArg_ParseTuple(args, "sKKII", &engine, &recommended, &max_buffer, &major, &minor)) {
+    return nullptr;
+  }
+  g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
+  choose_backing(c10::Device(engine).type());
+  hide_other_accelerators();
+  install_hooks();
+  register_boxed_kernels();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+// Natively _mps_host_alias_storage: a CPU storage over the bytes of an mps storage.
+PyObject* host_alias_storage(PyObject*, PyObject* object) {
+  HANDLE_TH_ERRORS
+  TORCH_CHECK_TYPE(THPStorage_Check(object),
+                   "_mps_host_alias_storage: expected a torch.UntypedStorage");
+  const auto& mps = THPStorage_Unpack(object);
+  TORCH_CHECK_VALUE(mps.device().is_mps(),
+                    "getHostAliasStorage: expected an MPS storage, got device=", mps.device());
+  TORCH_CHECK(twin_of(*mps.unsafeGetStorageImpl()) != nullptr,
+              "getHostAliasStorage: storage was not allocated by the MPSAllocator");
+  TORCH_CHECK(backing().is_cpu(),
+              "getHostAliasStorage: storage is not backed by a shared (unified) MTLBuffer");
+  c10::DataPtr data(
+      mps.mutable_data(), new c10::Storage(mps),
+      [](void* owner) { delete static_cast<c10::Storage*>(owner); }, c10::Device(c10::kCPU));
+  return THPStorage_Wrap(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(mps.nbytes())),
+      std::move(data), /*allocator=*/nullptr, /*resizable=*/false));
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef g_methods[] = {
+    {"activate", activate, METH_VARARGS, nullptr},
+    {"host_alias_storage", host_alias_storage, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "openmps_core", nullptr, -1, g_methods,
+                        nullptr,               nullptr,        nullptr, nullptr};
+
+}  // namespace
+}  // namespace openmps
+
+PyMODINIT_FUNC PyInit_openmps_core() { return PyModule_Create(&openmps::g_module); }

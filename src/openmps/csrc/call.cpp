@@ -1,0 +1,173 @@
+#include "call.h"
+
+#include <string_view>
+#include <unordered_set>
+
+#include "sparse.h"
+
+namespace openmps {
+namespace {
+
+// Operators that PyTorch's own device rules allow to see CPU tensors with dimensions: indices are
+// moved by the operator, lengths must be on the CPU.
+const std::unordered_set<std::string_view> kTakesCpuTensors = {
+    "aten::index",           "aten::index_put",  "aten::index_put_",
+    "aten::_index_put_impl_", "aten::_unsafe_index", "aten::_unsafe_index_put",
+    "aten::_ctc_loss",       "aten::_ctc_loss_backward", "aten::_pack_padded_sequence",
+    "aten::_pack_padded_sequence_backward", "aten::_nested_from_padded",
+    "aten::is_set_to",       "aten::_nested_view_from_buffer",
+};
+
+bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset();
+}
+
+}  // namespace
+
+void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
+  if (!written && other.dim() == 0) return;
+  if (kTakesCpuTensors.count(op) != 0 || op.rfind("c10d::", 0) == 0) return;
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+              kMpsDevice, " and ", other.device(), "!");
+}
+
+Call::~Call() {
+  try {
+    settle();
+  } catch (...) {  // an operator's own exception is on its way; it says more
+  }
+  for (auto& argument : arguments_) {
+    if (is_plain(argument.mps)) recycle(std::move(argument.backing));
+  }
+}
+
+at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
+  if (!argument.defined()) return argument;
+  if (!is_mps(argument)) {
+    check_same_device(op_, argument, written);
+    return argument;
+  }
+  for (auto& known : arguments_) {
+    if (known.mps.is_same(argument)) {  // kernels ask whether `out` is `self`
+      known.written |= written;
+      return known.backing;
+    }
+  }
+  return add(argument, written);
+}
+
+at::Tensor Call::add(const at::Tensor& argument, bool written) {
+  if (arguments_.empty()) elements_ = argument.numel();
+  at::Tensor view;
+  if (is_plain(argument)) {
+    view = backing_view(argument);
+    storages_.push_back({argument.storage(), view.storage()});
+  } else {
+    view = convert_sparse(argument, [this](const at::Tensor& part) { return to_backing(part); });
+  }
+  arguments_.push_back({argument, view, written});
+  return view;
+}
+
+c10::Storage Call::storage_to_backing(const c10::Storage& mps) {
+  if (mps.device() != kMpsDevice) return mps;
+  storages_.push_back({mps, backing_storage(mps)});
+  return storages_.back().backing;
+}
+
+c10::Storage Call::storage_to_mps(const c10::Storage& backing) {
+  for (const auto& pair : storages_) {
+    if (pair.backing.is_alias_of(backing)) return pair.mps;
+  }
+  storages_.push_back({mps_storage(backing), backing});
+  return storages_.back().mps;
+}
+
+at::Tensor Call::to_mps(at::Tensor result) {
+  if (!result.defined() || result.device() != backing().device) return result;
+  const bool plain = is_plain(result);
+  if (plain && is_fresh(result)) return relabel_fresh(std::move(result));
+  for (const auto& argument : arguments_) {
+    if (argument.backing.is_same(result)) return argument.mps;
+  }
+  if (!plain) {
+    return convert_sparse(result, [this](const at::Tensor& part) { return to_mps(part); });
+  }
+  return on_storage(result, storage_to_mps(result.storage()));
+}
+
+void Call::to_backing(c10::IValue& argument, bool written) {
+  if (argument.isTensor()) {
+    argument = to_backing(argument.toTensor(), written);
+  } else if (argument.isTensorList()) {
+    // A model's worth of parameters may stand here: no search for repeats, which would be quadratic.
+    c10::List<at::Tensor> views;
+    views.reserve(argument.toTensorList().size());
+    for (const at::Tensor& tensor : argument.toTensorVector()) {
+      views.push_back(is_mps(tensor) ? add(tensor, written) : to_backing(tensor, written));
+    }
+    argument = std::move(views);
+  } else if (argument.isList()) {
+    // Lists of optional tensors and lists of lists; lists of numbers have nothing to convert.
+    auto list = argument.toList();
+    const auto kind = list.elementType()->kind();
+    if (kind == c10::TypeKind::OptionalType || kind == c10::TypeKind::ListType) {
+      c10::impl::GenericList converted(list.elementType());
+      for (c10::IValue element : list) {
+        to_backing(element, written);
+        converted.push_back(std::move(element));
+      }
+      argument = std::move(converted);
+    }
+  } else if (argument.isDevice()) {
+    if (argument.toDevice().is_mps()) argument = backing().device;
+  } else if (argument.isStorage()) {
+    argument = storage_to_backing(argument.toStorage());
+  }
+}
+
+void Call::to_mps(c10::IValue& result) {
+  if (result.isTensor()) {
+    result = to_mps(std::move(result).toTensor());
+  } else if (result.isTensorList()) {
+    c10::List<at::Tensor> tensors;
+    for (const at::Tensor& tensor : result.toTensorVector()) tensors.push_back(to_mps(tensor));
+    result = std::move(tensors);
+  } else if (result.isList() &&
+             result.toList().elementType()->kind() == c10::TypeKind::ListType) {
+    auto list = result.toList();
+    c10::impl::GenericList converted(list.elementType());
+    for (c10::IValue element : list) {
+      to_mps(element);
+      converted.push_back(std::move(element));
+    }
+    result = std::move(converted);
+  }
+}
+
+void Call::settle() {
+  if (settled_) return;
+  settled_ = true;
+  for (const auto& argument : arguments_) {
+    if (argument.written) settle(argument);
+  }
+}
+
+void Call::settle(const Argument& argument) {
+  if (!is_plain(argument.mps)) {
+    settle_sparse(argument.mps, argument.backing,
+                  [this](const at::Tensor& part) { return to_mps(part); });
+    return;
+  }
+  auto& impl = *argument.mps.unsafeGetTensorImpl();
+  const auto storage = storage_to_mps(argument.backing.storage());
+  if (!storage.is_alias_of(impl.unsafe_storage())) impl.set_storage_keep_dtype(storage);
+  follow_twin(*storage.unsafeGetStorageImpl());
+  if (!same_geometry(argument.mps, argument.backing)) {
+    impl.set_sizes_and_strides(argument.backing.sizes(), argument.backing.strides(),
+                               argument.backing.storage_offset());
+  }
+}
+
+}  // namespace openmps

@@ -1,0 +1,63 @@
+// Copies between mps and any device, and reading one number. The mps side takes part as its backing
+// view, so a copy moves bytes exactly once.
+#include <ATen/ops/copy.h>
+#include <ATen/ops/item.h>
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/resize.h>
+#include <torch/library.h>
+
+#include "header.h"
+
+namespace openmps {
+namespace {
+
+using at::Tensor;
+
+// Either side of a copy, on a device that PyTorch's own copy kernels know.
+class Side {
+ public:
+  explicit Side(const Tensor& tensor)
+      : borrowed_(is_mps(tensor)), tensor_(borrowed_ ? backing_view(tensor) : tensor) {}
+  ~Side() {
+    if (borrowed_) recycle(std::move(tensor_));
+  }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+  Tensor& get() { return tensor_; }
+
+ private:
+  bool borrowed_;
+  Tensor tensor_;
+};
+
+Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
+  Side to(self);
+  Side from(source);
+  to.get().copy_(from.get(), non_blocking);
+  return self;
+}
+
+Tensor copy_from(const Tensor& source, const Tensor& destination, bool non_blocking) {
+  Tensor self = destination;
+  return copy_(self, source, non_blocking);
+}
+
+Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
+  destination.resize_(source.sizes());
+  return copy_from(source, destination, /*non_blocking=*/false);
+}
+
+at::Scalar local_scalar_dense(const Tensor& self) {
+  Side from(self);
+  return at::_local_scalar_dense(from.get());
+}
+
+TORCH_LIBRARY_IMPL(aten, MPS, m) {
+  m.impl("copy_", copy_);
+  m.impl("_copy_from", copy_from);
+  m.impl("_copy_from_and_resize", copy_from_and_resize);
+  m.impl("_local_scalar_dense", local_scalar_dense);
+}
+
+}  // namespace
+}  // namespace openmps

@@ -1,0 +1,43 @@
+// Tensor headers. An mps tensor and its backing view share bytes and differ in the header only:
+// device, dispatch keys, and which of the two twin storages they name. This file makes one from
+// the other, at the cost of a few dozen nanoseconds: headers for arguments come from a per-thread
+// pool, and a fresh result keeps its header and is relabelled in place.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "backing.h"
+#include "twin.h"
+
+namespace openmps {
+
+inline bool is_mps(const at::Tensor& t) {
+  return t.defined() &&
+         t.unsafeGetTensorImpl()->key_set().has_backend(c10::BackendComponent::MPSBit);
+}
+
+// Strided and neither nested nor quantized: one storage, one header. Sparse tensors are taken
+// apart in sparse.h.
+inline bool is_plain(const at::Tensor& t) {
+  const auto& impl = *t.unsafeGetTensorImpl();
+  return impl.key_set().has(c10::DispatchKey::Dense) && impl.layout() == c10::kStrided;
+}
+
+// A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
+at::Tensor backing_view(const at::Tensor& mps);
+
+// Takes a header back into the pool, unless a kernel kept it.
+void recycle(at::Tensor&& view) noexcept;
+
+// An mps tensor that takes the place of `result`, a backing tensor that `is_fresh`.
+at::Tensor relabel_fresh(at::Tensor result);
+
+// An mps tensor with the geometry of `result`, over `storage` (on mps).
+at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage);
+
+// Whether nobody but `result` can see its header or its bytes.
+inline bool is_fresh(const at::Tensor& result) {
+  return result.use_count() == 1 && result.storage().use_count() == 1;
+}
+
+}  // namespace openmps

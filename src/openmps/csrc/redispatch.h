@@ -1,0 +1,179 @@
+// The typed twin of the boxed kernel, for operators that small models call most: the same
+// conversion of arguments and results, resolved at compile time, with nothing put on a stack.
+//
+//   library.impl("add.Tensor", &OnBacking<at::_ops::add_Tensor>::run);
+#pragma once
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/Tensor.h>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "backing.h"
+#include "call.h"
+#include "header.h"
+
+namespace openmps {
+
+// How one parameter type travels. The general case: unchanged.
+template <class T>
+struct Parameter {
+  T value;
+  explicit Parameter(const char*, T v) : value(std::forward<T>(v)) {}
+  T pass() { return std::forward<T>(value); }
+  const at::Tensor* find(const at::Tensor&) const { return nullptr; }
+  const c10::Storage* find_storage(const c10::Storage&) const { return nullptr; }
+};
+
+// A tensor: passed as its backing view.
+struct TensorParameter {
+  const at::Tensor& mps;
+  at::Tensor view;
+  bool borrowed;
+
+  TensorParameter(const char* op, const at::Tensor& t, bool written)
+      : mps(t), borrowed(is_mps(t)) {
+    if (borrowed) {
+      view = backing_view(t);
+    } else if (t.defined()) {
+      if (written || t.dim() != 0) check_same_device(op, t, written);
+      view = t;
+    }
+  }
+  TensorParameter(const TensorParameter&) = delete;
+  TensorParameter& operator=(const TensorParameter&) = delete;
+  ~TensorParameter() {
+    if (borrowed) recycle(std::move(view));
+  }
+  const at::Tensor* find(const at::Tensor& result) const {
+    return borrowed && view.is_same(result) ? &mps : nullptr;
+  }
+  const c10::Storage* find_storage(const c10::Storage& storage) const {
+    return borrowed && view.storage().is_alias_of(storage) ? &mps.storage() : nullptr;
+  }
+};
+
+template <>
+struct Parameter<const at::Tensor&> : TensorParameter {
+  Parameter(const char* op, const at::Tensor& t) : TensorParameter(op, t, false) {}
+  const at::Tensor& pass() { return view; }
+};
+
+template <>
+struct Parameter<at::Tensor&> : TensorParameter {
+  Parameter(const char* op, at::Tensor& t) : TensorParameter(op, t, true), original(t) {}
+  at::Tensor& pass() { return view; }
+  at::Tensor& original;
+};
+
+template <>
+struct Parameter<const std::optional<at::Tensor>&> {
+  std::optional<TensorParameter> tensor;
+  std::optional<at::Tensor> passed;
+  Parameter(const char* op, const std::optional<at::Tensor>& t) {
+    if (t.has_value()) tensor.emplace(op, *t, false);
+  }
+  const std::optional<at::Tensor>& pass() {
+    // Copies one reference; given up again before the view goes back to the pool.
+    if (tensor) passed = tensor->view;
+    return passed;
+  }
+  ~Parameter() { passed.reset(); }
+  const at::Tensor* find(const at::Tensor& result) const {
+    return tensor ? tensor->find(result) : nullptr;
+  }
+  const c10::Storage* find_storage(const c10::Storage& storage) const {
+    return tensor ? tensor->find_storage(storage) : nullptr;
+  }
+};
+
+template <>
+struct Parameter<const at::ITensorListRef&> {
+  c10::SmallVector<at::Tensor, 8> originals;
+  c10::SmallVector<at::Tensor, 8> views;
+  at::ITensorListRef passed;
+  Parameter(const char* op, const at::ITensorListRef& list) {
+    for (const at::Tensor& t : list) {
+      if (!is_mps(t) && t.defined()) check_same_device(op, t, false);
+      originals.push_back(t);
+      views.push_back(is_mps(t) ? backing_view(t) : t);
+    }
+    passed = at::ITensorListRef(at::TensorList(views.data(), views.size()));
+  }
+  ~Parameter() {
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (is_mps(originals[i])) recycle(std::move(views[i]));
+    }
+  }
+  const at::ITensorListRef& pass() { return passed; }
+  const at::Tensor* find(const at::Tensor& result) const {
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (views[i].is_same(result)) return &originals[i];
+    }
+    return nullptr;
+  }
+  const c10::Storage* find_storage(const c10::Storage& storage) const {
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (views[i].storage().is_alias_of(storage)) return &originals[i].storage();
+    }
+    return nullptr;
+  }
+};
+
+template <class Op, class Signature = typename Op::schema>
+struct OnBacking;
+
+template <class Op, class Result, class... Args>
+struct OnBacking<Op, Result(Args...)> {
+  static Result run(Args... args) {
+    return with(Parameter<Args>(Op::name, std::forward<Args>(args))...);
+  }
+
+ private:
+  static Result with(Parameter<Args>&&... parameter) {
+    if constexpr (std::is_same_v<Result, at::Tensor&>) {
+      Op::redispatch(backing().keys, parameter.pass()...);
+      return written(parameter...);
+    } else {
+      return to_mps(Op::redispatch(backing().keys, parameter.pass()...), parameter...);
+    }
+  }
+
+  // The argument that an in-place operator returns.
+  template <class First, class... Rest>
+  static at::Tensor& written(First& first, Rest&... rest) {
+    if constexpr (std::is_same_v<First, Parameter<at::Tensor&>>) {
+      return first.original;
+    } else {
+      return written(rest...);
+    }
+  }
+
+  template <class... P>
+  static at::Tensor to_mps(at::Tensor&& result, const P&... parameters) {
+    if (!result.defined() || result.device() != backing().device) return std::move(result);
+    if (is_fresh(result)) return relabel_fresh(std::move(result));
+    const at::Tensor* argument = nullptr;
+    ((argument = argument ? argument : parameters.find(result)), ...);
+    if (argument) return *argument;
+    const c10::Storage* storage = nullptr;
+    ((storage = storage ? storage : parameters.find_storage(result.storage())), ...);
+    return on_storage(result, storage ? *storage : mps_storage(result.storage()));
+  }
+
+  template <class... T, class... P>
+  static std::tuple<T...> to_mps(std::tuple<T...>&& results, const P&... parameters) {
+    return std::apply(
+        [&](T&... result) { return std::tuple<T...>(to_mps(std::move(result), parameters...)...); },
+        results);
+  }
+
+  template <class T, class... P>
+  static T to_mps(T&& value, const P&...) {
+    return std::forward<T>(value);
+  }
+};
+
+}  // namespace openmps

@@ -1,0 +1,18 @@
+// Sparse tensors have no bytes of their own: they hold dense index and value tensors, and those are
+// what changes sides between mps and the backing device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
+
+namespace openmps {
+
+using Convert = c10::function_ref<at::Tensor(const at::Tensor&)>;
+
+// The sparse tensor (COO or compressed) made of `sparse`'s parts, each passed through `convert`.
+at::Tensor convert_sparse(const at::Tensor& sparse, Convert convert);
+
+// After an in-place operator: gives `mps` the parts and shape that `backing` has now.
+void settle_sparse(const at::Tensor& mps, const at::Tensor& backing, Convert convert);
+
+}  // namespace openmps

@@ -1,0 +1,25 @@
+// Every mps storage has a twin: a storage of the backing device over the same bytes. The twin owns
+// the bytes; the mps storage's DataPtr owns the twin (its context). So an operator that wants the
+// bytes on the backing device pays for one tensor header, never for a copy or a new storage.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+namespace openmps {
+
+// A DataPtr on mps over fresh backing memory, twin included.
+c10::DataPtr allocate_with_twin(size_t bytes);
+
+// The twin, or nullptr for bytes that came from elsewhere (from_blob, DLPack).
+c10::StorageImpl* twin_of(const c10::StorageImpl& mps) noexcept;
+
+// A backing storage over the bytes of `mps`: its twin, or a borrowed view that keeps `mps` alive.
+c10::Storage backing_storage(const c10::Storage& mps);
+
+// A new mps storage whose twin is `twin`.
+c10::Storage mps_storage(c10::Storage twin);
+
+// After the twin was resized in place: makes the mps storage point at the twin's bytes again.
+void follow_twin(c10::StorageImpl& mps);
+
+}  // namespace openmps
