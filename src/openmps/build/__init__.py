@@ -1,0 +1,1 @@
+"""Source text in, loadable file out, once. Knows nothing about tensors or Metal."""

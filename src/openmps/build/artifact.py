@@ -1,0 +1,49 @@
+"""The life of a built file: look, lock, look again, compile, publish."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from openmps.build.compiler import Compiler, Job, build_library, find_compiler
+from openmps.build.store import Store
+
+
+def say(text: str) -> None:
+    print(f"openmps: {text}", file=sys.stderr, flush=True)
+
+
+def find_or_build(
+    store: Store,
+    key: str,
+    name: str,
+    what: str,
+    job: Callable[[], Job],
+) -> Path:
+    """The library `name` under `key`; `what` names it in the one line that says it is being built.
+
+    `job` is called only if there is something to build, so a warm cache needs no compiler.
+    """
+    found = store.find(key, name)
+    if found:
+        return found
+    with store.lock(key, lambda: say(f"waiting: another process is building {what}")):
+        found = store.find(key, name)
+        if found:
+            return found
+        compiler: Compiler = find_compiler()
+        plan = job()
+        print(f"openmps: building {what} (once) ... ", end="", file=sys.stderr, flush=True)
+        begin = time.monotonic()
+        try:
+            with store.workspace(key) as workspace:
+                built = build_library(compiler, plan, workspace, name)
+                seconds = time.monotonic() - begin
+                print(f"done in {seconds:.0f} s", file=sys.stderr, flush=True)
+                facts = {"what": what, "compiler": compiler.version(), "seconds": round(seconds, 1)}
+                return store.publish(key, name, built, facts)
+        except BaseException:
+            print("failed", file=sys.stderr, flush=True)
+            raise

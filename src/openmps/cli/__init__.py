@@ -1,0 +1,1 @@
+"""The `openmps` command. Nothing imports this package."""

@@ -1,0 +1,65 @@
+"""Parses the command line; each command does its work in a module of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from openmps import __version__
+from openmps.errors import OpenmpsError
+
+app = typer.Typer(
+    name="openmps",
+    help="PyTorch's mps device for every machine that is not a Mac.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Mac = Annotated[str, typer.Option("--mac", help='The Mac to behave as, such as "M1 8GB".')]
+Macos = Annotated[str, typer.Option("--macos", help="Its macOS release, such as 14.4.")]
+Engine = Annotated[str, typer.Option("--engine", help="Where the work runs: auto, cpu or cuda.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"openmps {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog='Example: openmps run --mac "M1 8GB" train.py --epochs 3',
+)
+def run(context: typer.Context, mac: Mac = "", macos: Macos = "", engine: Engine = "") -> None:
+    """Run a program (FILE ARGS, -m MODULE ARGS or -c CODE ARGS), unmodified, with the mps device."""
+    from openmps.cli.run import run_program
+
+    run_program(context.args, mac=mac, macos=macos, engine=engine)
+
+
+@app.command(epilog="Example: openmps doctor")
+def doctor() -> None:
+    """Check this machine, and say what to do about each thing that does not work."""
+    from openmps.cli.doctor import examine
+
+    raise typer.Exit(0 if examine() else 1)
+
+
+def main() -> None:
+    try:
+        app()
+    except OpenmpsError as error:
+        print(f"openmps: error: {error}", file=sys.stderr)
+        sys.exit(2)

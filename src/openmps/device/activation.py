@@ -1,0 +1,85 @@
+"""Gives this process the mps device, once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import NamedTuple
+
+from openmps import settings
+from openmps.errors import AlreadyActive, OpenmpsError
+from openmps.mac.chips import Mac, parse_mac
+
+
+class Active(NamedTuple):
+    engine: str
+    mac: Mac
+
+
+_lock = threading.Lock()
+_active: Active | None = None
+
+
+def active() -> Active | None:
+    return _active
+
+
+def is_active() -> bool:
+    """Whether openmps provides this process's mps device."""
+    return _active is not None
+
+
+def activate(engine: str | None = None, mac: str | None = None, macos: str | None = None) -> None:
+    """Makes `device="mps"` real in this process and in the processes it starts.
+
+    Arguments left out come from OPENMPS_ENGINE, OPENMPS_MAC and OPENMPS_MACOS. Calling it again
+    does nothing; calling it again with other arguments raises AlreadyActive.
+    """
+    global _active
+
+    from openmps.device import core, patches
+    from openmps.device import engine as engines
+
+    with _lock:
+        mac_text = mac or settings.MAC.read()
+        macos_text = macos or settings.MACOS.read()
+        chosen_mac = parse_mac(mac_text, macos_text)
+        engine_text = (engine or settings.ENGINE.read()).lower()
+        if _active is not None:
+            _check_same(_active, engine_text, chosen_mac, engine, mac or macos)
+            return
+        if _has_native_mps():
+            print("openmps: this torch has a native mps device; stepping aside", file=sys.stderr)
+            return
+        if sys.platform != "linux":
+            raise OpenmpsError(
+                "openmps runs on Linux", found=sys.platform, next_step="use a Linux machine or WSL"
+            )
+        chosen = engines.choose(engine_text)  # before loading: what the core registers stays
+        library = core.load()
+        library.activate(
+            chosen,
+            chosen_mac.recommended_max_bytes,
+            chosen_mac.max_buffer_bytes,
+            *chosen_mac.macos,
+        )
+        patches.apply(patches.patches(library, chosen_mac, chosen))
+        _active = Active(chosen, chosen_mac)
+        settings.export(chosen, mac_text, macos_text)
+
+
+def _has_native_mps() -> bool:
+    import torch
+
+    return sys.platform == "darwin" and bool(torch.backends.mps.is_built())
+
+
+def _check_same(
+    now: Active, engine_text: str, mac: Mac, engine: str | None, mac_asked: str | None
+) -> None:
+    if (engine and engine_text not in ("auto", now.engine)) or (mac_asked and mac != now.mac):
+        raise AlreadyActive(
+            "openmps is already active in this process, with other settings",
+            found=f"engine {now.engine}, {now.mac}",
+            next_step="activate once, first thing in the program, with the settings you want",
+        )

@@ -1,0 +1,87 @@
+"""Every attribute that openmps puts on torch, with its reason. A Mac build of torch has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from openmps.mac.chips import Mac
+
+
+class Patch(NamedTuple):
+    owner: Any
+    name: str
+    value: Any
+    why: str
+
+
+def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
+    import torch
+
+    bindings = torch._C
+    mac_only = "compiled into Mac builds only"
+    table = [
+        Patch(bindings, "_has_mps", True, "a compile-time constant that torch.mps reads"),
+        Patch(bindings, "_mps_get_name", lambda: mac.metal_name, mac_only),
+        Patch(bindings, "_mps_get_core_count", lambda: mac.chip.gpu_cores, mac_only),
+        Patch(bindings, "_mps_host_alias_storage", core.host_alias_storage, mac_only),
+        Patch(bindings, "_mps_isCaptureEnabled", lambda: False, mac_only),
+        Patch(bindings, "_mps_isCapturing", lambda: False, mac_only),
+        Patch(bindings, "_mps_compileShader", _missing("compile Metal shaders"), mac_only),
+        Patch(bindings, "_mps_loadMetalllib", _missing("load Metal libraries"), mac_only),
+        Patch(bindings, "_mps_loadMetallibFromPath", _missing("load Metal libraries"), mac_only),
+        Patch(
+            torch.UntypedStorage,
+            "__new__",
+            staticmethod(_storage_new(torch.UntypedStorage.__new__)),
+            "its mps case is compiled into Mac builds only; torch.load and pickle need it",
+        ),
+    ]
+    if engine == "cuda":
+        hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
+        table += [
+            Patch(torch.cuda, "is_available", lambda: False, hidden),
+            Patch(torch.cuda, "device_count", lambda: 0, hidden),
+        ]
+    return table
+
+
+def apply(table: list[Patch]) -> None:
+    import torch
+
+    for patch in table:
+        setattr(patch.owner, patch.name, patch.value)
+    mps = torch.backends.mps
+    # Answers from before activation are cached and would outlive it.
+    for function in (mps.is_available, mps.is_macos_or_newer, mps.is_macos13_or_newer):
+        function.cache_clear()
+    for name in ("get_name", "get_core_count"):
+        cached = getattr(mps, name, None)
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
+
+
+def _missing(what: str) -> Callable[..., None]:
+    def refuse(*_: object) -> None:
+        raise NotImplementedError(f"openmps cannot {what} yet. The rest of torch.mps works.")
+
+    return refuse
+
+
+def _storage_new(original: Callable[..., Any]) -> Callable[..., Any]:
+    def new(cls: type, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+        import torch
+
+        if device is None or torch.device(device).type != "mps":
+            if device is not None:
+                kwargs["device"] = device
+            return original(cls, *args, **kwargs)
+        # Checks the arguments and fills in a sequence; raises torch's own errors.
+        host = original(cls, *args, **kwargs)
+        storage = torch.empty(host.nbytes(), dtype=torch.uint8, device="mps").untyped_storage()
+        if args and not isinstance(args[0], int):
+            storage.copy_(host)
+        return storage
+
+    return new

@@ -1,0 +1,63 @@
+"""Every setting, with its default and a sentence. The only reader of `OPENMPS*` variables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from openmps.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Setting:
+    variable: str
+    default: str
+    meaning: str
+
+    def read(self) -> str:
+        return os.environ.get(self.variable, "").strip() or self.default
+
+
+ACTIVE = Setting("OPENMPS", "0", "1 gives every Python process that imports torch the mps device.")
+ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda, or auto (a usable GPU).")
+MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memory size.")
+MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
+CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty: the user's cache.")
+CXX = Setting("OPENMPS_CXX", "", "C++ compiler for the device core; empty: c++, g++ or clang++.")
+CXXFLAGS = Setting("OPENMPS_CXXFLAGS", "", "Flags added to the core's compile and link commands.")
+
+ALL = (ACTIVE, ENGINE, MAC, MACOS, CACHE_DIR, CXX, CXXFLAGS)
+
+_ON = frozenset({"1", "true", "yes", "on"})
+_OFF = frozenset({"0", "false", "no", "off"})
+
+
+def asked_for() -> bool:
+    """Whether the environment asks for the device."""
+    value = ACTIVE.read().lower()
+    if value in _ON:
+        return True
+    if value in _OFF:
+        return False
+    raise SettingError(
+        f"{ACTIVE.variable} must be 1 or 0", found=repr(value), next_step=f"set {ACTIVE.variable}=1"
+    )
+
+
+def cache_dir() -> Path:
+    chosen = CACHE_DIR.read()
+    if chosen:
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification says to ignore a relative path here.
+    root = Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()
+    return root / "openmps"
+
+
+def export(engine: str, mac: str, macos: str) -> None:
+    """Lets child processes (spawned workers, subprocesses) be the same Mac as this one."""
+    os.environ[ACTIVE.variable] = "1"
+    os.environ[ENGINE.variable] = engine
+    os.environ[MAC.variable] = mac
+    os.environ[MACOS.variable] = macos
