@@ -47,19 +47,26 @@ def find_compiler() -> Compiler:
 
 @dataclass(frozen=True)
 class Job:
-    """One shared library: its sources, and the flags to compile and link them with."""
+    """One shared library: its translation units, and the flags to compile and link them with.
 
-    sources: Sequence[Path]
+    A unit is a list of sources that are compiled as one text: headers that take seconds to parse
+    are then parsed once per unit and not once per source.
+    """
+
+    units: Sequence[Sequence[Path]]
     compile_flags: Sequence[str]
     link_flags: Sequence[str]
 
 
 def build_library(compiler: Compiler, job: Job, workspace: Path, name: str) -> Path:
     """Compiles in parallel, links, and returns the library in `workspace`."""
-    objects = [workspace / f"{source.stem}.o" for source in job.sources]
+    texts = [workspace / f"unit{number}.cpp" for number in range(len(job.units))]
+    for text, sources in zip(texts, job.units, strict=True):
+        text.write_text("".join(f'#include "{source}"\n' for source in sources))
+    objects = [text.with_suffix(".o") for text in texts]
     commands = [
-        [compiler.path, *job.compile_flags, "-c", str(source), "-o", str(out)]
-        for source, out in zip(job.sources, objects, strict=True)
+        [compiler.path, *job.compile_flags, "-c", str(text), "-o", str(out)]
+        for text, out in zip(texts, objects, strict=True)
     ]
     library = workspace / name
     link = [compiler.path, "-shared", "-o", str(library), *map(str, objects), *job.link_flags]

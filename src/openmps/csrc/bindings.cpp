@@ -7,6 +7,7 @@
 #include "boxed.h"
 #include "hooks.h"
 #include "mac.h"
+#include "memory.h"
 #include "one_accelerator.h"
 #include "twin.h"
 
@@ -26,6 +27,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   }
   g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
   choose_backing(c10::Device(engine).type());
+  memory::set_high_watermark(memory::initial_high_watermark());
   hide_other_accelerators();
   install_hooks();
   register_boxed_kernels();

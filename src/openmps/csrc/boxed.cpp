@@ -61,7 +61,7 @@ void run_on_backing(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::S
   for (size_t i = first; i < stack->size(); ++i) call.to_mps((*stack)[i]);
 }
 
-struct Side {
+struct KeyPair {
   DispatchKey mps;
   DispatchKey functionality;
 };
@@ -83,9 +83,9 @@ void register_boxed_kernels() {
   const auto component = c10::toBackendComponent(backing().key);
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& [mps, functionality] :
-       {Side{DispatchKey::MPS, DispatchKey::Dense},
-        Side{DispatchKey::SparseMPS, DispatchKey::Sparse},
-        Side{DispatchKey::SparseCsrMPS, DispatchKey::SparseCsr}}) {
+       {KeyPair{DispatchKey::MPS, DispatchKey::Dense},
+        KeyPair{DispatchKey::SparseMPS, DispatchKey::Sparse},
+        KeyPair{DispatchKey::SparseCsrMPS, DispatchKey::SparseCsr}}) {
     // Registrations last as long as their library object: these two live for ever.
     auto* all = new torch::Library(torch::Library::IMPL, "_", mps, __FILE__, __LINE__);
     all->fallback(kernel_for(functionality));

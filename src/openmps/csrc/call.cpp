@@ -45,6 +45,10 @@ Call::~Call() {
 at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
   if (!argument.defined()) return argument;
   if (!is_mps(argument)) {
+    // What an index indexes comes first: an mps index into a CPU tensor is a mistake.
+    TORCH_CHECK(!arguments_.empty() || argument.dim() == 0 || op_.rfind("aten::index", 0) != 0,
+                "indices should be either on cpu or on the same device as the indexed tensor (",
+                argument.device(), ")");
     check_same_device(op_, argument, written);
     return argument;
   }

@@ -14,15 +14,15 @@ namespace {
 using at::Tensor;
 
 // Either side of a copy, on a device that PyTorch's own copy kernels know.
-class Side {
+class CopySide {
  public:
-  explicit Side(const Tensor& tensor)
+  explicit CopySide(const Tensor& tensor)
       : borrowed_(is_mps(tensor)), tensor_(borrowed_ ? backing_view(tensor) : tensor) {}
-  ~Side() {
+  ~CopySide() {
     if (borrowed_) recycle(std::move(tensor_));
   }
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+  CopySide(const CopySide&) = delete;
+  CopySide& operator=(const CopySide&) = delete;
   Tensor& get() { return tensor_; }
 
  private:
@@ -31,8 +31,8 @@ class Side {
 };
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
-  Side to(self);
-  Side from(source);
+  CopySide to(self);
+  CopySide from(source);
   to.get().copy_(from.get(), non_blocking);
   return self;
 }
@@ -48,7 +48,7 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  Side from(self);
+  CopySide from(self);
   return at::_local_scalar_dense(from.get());
 }
 

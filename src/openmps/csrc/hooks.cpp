@@ -67,7 +67,13 @@ struct Hooks : at::MPSHooksInterface {
   size_t getDriverAllocatedMemory() const override { return memory::reserved_bytes(); }
   size_t getRecommendedMaxMemory() const override { return mac().recommended_max_bytes; }
   size_t getMaxBufferLength() const override { return mac().max_buffer_bytes; }
-  void setMemoryFraction(double) const override {}
+  void setMemoryFraction(double ratio) const override { memory::set_high_watermark(ratio); }
+
+  void profilerStartTrace(const std::string&, bool) const override {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, "openmps has no torch.mps.profiler yet. Use torch.profiler, which sees mps operators.");
+  }
+  void profilerStopTrace() const override {}
 
   uint32_t acquireEvent(bool timing) const override { return events().acquire(timing); }
   void releaseEvent(uint32_t id) const override { events().release(id); }

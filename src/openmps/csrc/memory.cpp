@@ -1,17 +1,39 @@
 #include "memory.h"
 
 #include "backing.h"
+#include "mac.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <iomanip>
+#include <limits>
+#include <sstream>
+#include <string>
 
 namespace openmps::memory {
 namespace {
 
 std::atomic<int64_t> g_current{0};
 std::atomic<int64_t> g_peak{0};
-std::atomic<int64_t> g_taken{0};  // bytes ever allocated, since the last reset_accumulated
-std::atomic<int64_t> g_given{0};  // bytes ever released, likewise
+std::atomic<int64_t> g_taken{0};  // bytes ever allocated
+std::atomic<int64_t> g_taken_at_reset{0};
+std::atomic<int64_t> g_freed_at_reset{0};
+std::atomic<int64_t> g_limit{std::numeric_limits<int64_t>::max()};
+
+// As PyTorch's allocators print sizes.
+std::string readable(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB"};
+  int unit = 0;
+  double value = static_cast<double>(bytes);
+  while (unit < 3 && value > 1024) {
+    value /= 1024;
+    ++unit;
+  }
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(unit == 0 ? 0 : 2) << value << ' ' << kUnits[unit];
+  return text.str();
+}
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -33,9 +55,32 @@ void count_allocation(size_t bytes) noexcept {
 }
 
 void count_release(size_t bytes) noexcept {
-  const auto size = static_cast<int64_t>(bytes);
-  g_current.fetch_sub(size, relaxed);
-  g_given.fetch_add(size, relaxed);
+  g_current.fetch_sub(static_cast<int64_t>(bytes), relaxed);
+}
+
+void check_limit(size_t bytes) {
+  const auto limit = g_limit.load(relaxed);
+  if (g_current.load(relaxed) + static_cast<int64_t>(bytes) <= limit) return;
+  const auto allocated = allocated_bytes();
+  TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(allocated),
+              ", other allocations: ", readable(reserved_bytes() - allocated),
+              ", max allowed: ", readable(static_cast<uint64_t>(limit)),
+              "). Tried to allocate ", readable(bytes),
+              " on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
+              "for memory allocations (may cause system failure).");
+}
+
+void set_high_watermark(double ratio) {
+  TORCH_CHECK(ratio >= 0.0 && ratio <= 2.0, "invalid high watermark ratio ", ratio);
+  g_limit.store(ratio == 0.0 ? std::numeric_limits<int64_t>::max()
+                             : static_cast<int64_t>(
+                                   ratio * static_cast<double>(mac().recommended_max_bytes)),
+                relaxed);
+}
+
+double initial_high_watermark() {
+  const char* text = std::getenv("PYTORCH_MPS_HIGH_WATERMARK_RATIO");
+  return text == nullptr ? 1.7 : std::strtod(text, nullptr);
 }
 
 size_t allocated_bytes() noexcept {
@@ -52,8 +97,9 @@ c10::CachingDeviceAllocator::DeviceStats statistics() {
   auto& allocated = stats.allocated_bytes[kAll];
   allocated.current = g_current.load(relaxed);
   allocated.peak = g_peak.load(relaxed);
-  allocated.allocated = g_taken.load(relaxed);
-  allocated.freed = g_given.load(relaxed);
+  const auto taken = g_taken.load(relaxed);
+  allocated.allocated = taken - g_taken_at_reset.load(relaxed);
+  allocated.freed = taken - allocated.current - g_freed_at_reset.load(relaxed);
   stats.reserved_bytes[kAll] =
       backing().is_cpu() ? allocated : backing_statistics().reserved_bytes[kAll];
   return stats;
@@ -62,8 +108,9 @@ c10::CachingDeviceAllocator::DeviceStats statistics() {
 void reset_peak() { g_peak.store(g_current.load(relaxed), relaxed); }
 
 void reset_accumulated() {
-  g_taken.store(0, relaxed);
-  g_given.store(0, relaxed);
+  const auto taken = g_taken.load(relaxed);
+  g_taken_at_reset.store(taken, relaxed);
+  g_freed_at_reset.store(taken - g_current.load(relaxed), relaxed);
 }
 
 }  // namespace openmps::memory

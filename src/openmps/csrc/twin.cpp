@@ -30,6 +30,7 @@ c10::intrusive_ptr<StorageImpl> new_storage(size_t bytes, c10::DataPtr data,
 }  // namespace
 
 c10::DataPtr allocate_with_twin(size_t bytes) {
+  memory::check_limit(bytes);
   auto* allocator = backing_allocator();
   return own_twin(new_storage(bytes, allocator->allocate(bytes), allocator, /*resizable=*/true));
 }
@@ -52,6 +53,7 @@ c10::Storage backing_storage(const c10::Storage& mps) {
 
 c10::Storage mps_storage(c10::Storage twin) {
   const auto bytes = twin.nbytes();
+  memory::check_limit(bytes);
   const bool resizable = twin.resizable();
   auto data = own_twin(
       c10::intrusive_ptr<StorageImpl>::reclaim(twin.unsafeReleaseStorageImpl()));

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from .agreement import assert_agrees, assert_matches
+
+
+def inputs(*shape, dtype=torch.float32, requires_grad=True):
+    torch.manual_seed(0)
+    return [torch.randn(shape, dtype=dtype, requires_grad=requires_grad) for _ in range(3)]
+
+
+MASKS = {
+    "bool": lambda: torch.ones(6, 6, dtype=torch.bool).tril(),
+    "bool_broadcast": lambda: torch.tensor([True, True, False, True, True, False]).view(1, 1, 1, 6),
+    "float": lambda: torch.linspace(-2, 0, 36).view(6, 6),
+    "float_per_head": lambda: torch.linspace(-2, 0, 2 * 3 * 36).view(2, 3, 6, 6),
+    "bool_per_batch": lambda: (torch.arange(2 * 36).view(2, 1, 6, 6) % 5 != 1),
+}
+
+
+def test_without_a_mask():
+    assert_agrees(attend, *inputs(2, 3, 6, 8))
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_with_a_mask(name):
+    mask = MASKS[name]()
+    assert_agrees(lambda q, k, v, m: attend(q, k, v, attn_mask=m), *inputs(2, 3, 6, 8), mask)
+
+
+def test_a_row_that_attends_to_nothing():
+    mask = torch.ones(6, 6, dtype=torch.bool)
+    mask[2] = False
+    assert_agrees(
+        lambda q, k, v, m: attend(q, k, v, attn_mask=m),
+        *inputs(2, 3, 6, 8, requires_grad=False),
+        mask,
+    )
+
+
+def test_gradient_of_a_float_mask():
+    mask = torch.zeros(6, 6, requires_grad=True)
+    assert_agrees(lambda q, k, v, m: attend(q, k, v, attn_mask=m), *inputs(2, 3, 6, 8), mask)
+
+
+def test_causal():
+    assert_agrees(lambda q, k, v: attend(q, k, v, is_causal=True), *inputs(2, 3, 6, 8))
+
+
+def test_causal_with_longer_keys():
+    query = inputs(2, 3, 4, 8)[0]
+    _, key, value = inputs(2, 3, 6, 8)
+    assert_agrees(lambda q, k, v: attend(q, k, v, is_causal=True), query, key, value)
+
+
+def test_scale():
+    assert_agrees(lambda q, k, v: attend(q, k, v, scale=0.25), *inputs(2, 3, 6, 8))
+
+
+def test_grouped_queries():
+    query = inputs(2, 6, 5, 8)[0]
+    _, key, value = inputs(2, 2, 5, 8)
+    assert_agrees(lambda q, k, v: attend(q, k, v, enable_gqa=True), query, key, value)
+    assert_agrees(
+        lambda q, k, v: attend(q, k, v, enable_gqa=True, is_causal=True), query, key, value
+    )
+
+
+def test_value_of_another_head_size():
+    query, key, _ = inputs(2, 3, 6, 8)
+    value = inputs(2, 3, 6, 5)[2]
+    assert_agrees(attend, query, key, value)
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (3, 6, 8), (2, 2, 3, 6, 8)])
+def test_other_numbers_of_dimensions(shape):
+    assert_agrees(attend, *inputs(*shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_half_precision(dtype, causal):
+    assert_agrees(
+        lambda q, k, v: attend(q, k, v, is_causal=causal), *inputs(2, 3, 6, 8, dtype=dtype)
+    )
+
+
+def test_inputs_that_are_not_contiguous():
+    assert_agrees(
+        lambda q, k, v: attend(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)),
+        *inputs(2, 6, 3, 8),
+    )
+    assert_agrees(
+        lambda q, k, v: attend(q[..., ::2], k[..., ::2], v[:, :, :, 1:]), *inputs(2, 3, 6, 8)
+    )
+
+
+def test_one_tensor_as_query_key_and_value():
+    assert_agrees(lambda t: attend(t, t, t), inputs(2, 3, 6, 8)[0])
+
+
+@pytest.mark.parametrize("size", [1, 3, 17, 64])
+def test_odd_head_sizes(size):
+    assert_agrees(attend, *inputs(1, 2, 7, size))
+
+
+def test_zero_sized_inputs():
+    assert_agrees(attend, *inputs(0, 3, 6, 8))
+    query = inputs(2, 3, 0, 8)[0]
+    _, key, value = inputs(2, 3, 6, 8)
+    assert_agrees(attend, query, key, value)
+
+
+def test_no_keys_gives_zeros():
+    query = torch.randn(2, 3, 4, 8, device="mps")
+    empty = torch.randn(2, 3, 0, 8, device="mps")
+    out = attend(query, empty, empty)
+    assert out.shape == (2, 3, 4, 8)
+    assert out.device.type == "mps"
+
+
+@pytest.mark.parametrize("head", [8, 5])
+def test_dropout_drops_and_rescales(head):
+    torch.manual_seed(0)
+    length = 200
+    # Uniform attention over one-hot values: an output element is one attention weight.
+    query = torch.zeros(1, 1, length, head, device="mps")
+    value = torch.eye(length, device="mps").view(1, 1, length, length)
+    weights = attend(query, query, value, dropout_p=0.25) * length
+    assert weights.device.type == "mps"
+    dropped = (weights == 0).float().mean().item()
+    assert dropped == pytest.approx(0.25, abs=0.02)
+    kept = weights[weights != 0]
+    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.75))
+
+
+def test_dropout_draws_from_the_mps_generator():
+    query, key, value = (t.detach().to("mps") for t in inputs(2, 3, 6, 8))
+    torch.mps.manual_seed(3)
+    first = attend(query, key, value, dropout_p=0.5)
+    second = attend(query, key, value, dropout_p=0.5)
+    torch.mps.manual_seed(3)
+    again = attend(query, key, value, dropout_p=0.5)
+    assert not torch.equal(first, second)
+    assert torch.equal(first, again)
+    assert first.device.type == "mps"
+
+
+def test_dropout_of_zero_equals_no_dropout():
+    tensors = [t.detach().to("mps") for t in inputs(2, 3, 6, 8)]
+    assert_matches(attend(*tensors, dropout_p=0.0), attend(*[t.cpu() for t in tensors]))
+
+
+def test_gradients_flow_through_dropout():
+    tensors = [t.detach().to("mps").requires_grad_() for t in inputs(2, 3, 6, 8)]
+    attend(*tensors, dropout_p=0.5).sum().backward()
+    assert all(t.grad.isfinite().all() and t.grad.device.type == "mps" for t in tensors)
+    assert tensors[2].grad.count_nonzero() > 0
+
+
+@pytest.mark.parametrize("backend", ["MATH", "FLASH_ATTENTION"])
+def test_chosen_backends(backend):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def chosen(q, k, v):
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return attend(q, k, v, is_causal=True)
+
+    assert_agrees(chosen, *inputs(2, 3, 6, 8))
+
+
+def test_double_backward():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def curvature(q, k, v):
+        with sdpa_kernel(SDPBackend.MATH):
+            loss = attend(q, k, v).square().sum()
+        return torch.autograd.grad(loss, (q, k, v), create_graph=True)
+
+    assert_agrees(curvature, *inputs(2, 3, 6, 8))
+
+
+def test_different_dtypes_raise():
+    query, key, value = (t.to("mps") for t in inputs(2, 3, 6, 8))
+    with pytest.raises(RuntimeError, match="to have the same dtype"):
+        attend(query, key.half(), value)
+
+
+def test_different_devices_raise():
+    query, key, value = (t.to("mps") for t in inputs(2, 3, 6, 8))
+    with pytest.raises(RuntimeError, match="to have the same device type"):
+        attend(query, key.cpu(), value)
+    with pytest.raises(RuntimeError, match="to have the same device type"):
+        attend(query.cpu(), key, value)
+
+
+def test_one_dimension_raises():
+    tensor = torch.randn(8, device="mps")
+    with pytest.raises(RuntimeError, match="at least 2 dimensional"):
+        attend(tensor, tensor, tensor)
+
+
+def test_an_integer_mask_raises():
+    mask = torch.ones(6, 6, dtype=torch.long, device="mps")
+    with pytest.raises(RuntimeError, match="attn_mask dtype to be bool or float"):
+        attend(*[t.to("mps") for t in inputs(2, 3, 6, 8)], attn_mask=mask)
+
+
+def test_a_mask_on_the_cpu_raises():
+    mask = torch.ones(6, 6, dtype=torch.bool)
+    with pytest.raises(RuntimeError):
+        attend(*[t.to("mps") for t in inputs(2, 3, 6, 8)], attn_mask=mask)
+
+
+def test_causal_bias_objects():
+    from torch.nn.attention.bias import causal_lower_right
+
+    query = inputs(2, 3, 4, 8)[0]
+    _, key, value = inputs(2, 3, 6, 8)
+    assert_agrees(
+        lambda q, k, v: attend(q, k, v, attn_mask=causal_lower_right(4, 6)), query, key, value
+    )
+
+
+def test_no_grad_and_inference_mode():
+    tensors = inputs(2, 3, 6, 8)
+    with torch.no_grad():
+        assert_matches(attend(*[t.to("mps") for t in tensors]), attend(*tensors))
+    with torch.inference_mode():
+        out = attend(*[t.to("mps") for t in tensors])
+    assert out.is_inference()
+    assert out.device.type == "mps"

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from .agreement import assert_agrees, assert_matches
+
+
+def numbers(*shape, requires_grad=True):
+    torch.manual_seed(0)
+    return torch.randn(*shape, dtype=torch.complex64, requires_grad=requires_grad)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z * z + 1j,
+        lambda z: z.abs(),
+        lambda z: z.angle(),
+        lambda z: z.conj() * 2,
+        lambda z: z.exp(),
+        lambda z: z.real * z.imag,
+        lambda z: torch.view_as_real(z),
+        lambda z: z @ z.mH,
+        lambda z: z.sum(0),
+        lambda z: z / (z + 2),
+        lambda z: torch.polar(z.abs(), z.angle()),
+        lambda z: torch.complex(z.imag, z.real),
+        lambda z: z.sqrt().tanh(),
+        lambda z: z.conj().t().contiguous(),
+        lambda z: torch.linalg.inv(z),
+        lambda z: torch.cat([z, z.conj()]),
+        lambda z: z.conj().imag,
+        lambda z: torch.matrix_exp(z * 0.1),
+    ],
+)
+def test_complex_operators_agree(function):
+    assert_agrees(function, numbers(3, 3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.fft.fft,
+        torch.fft.ifft,
+        torch.fft.fft2,
+        lambda t: torch.fft.rfft(t.real),
+        lambda t: torch.fft.irfft(t),
+        lambda t: torch.fft.fftn(t, norm="ortho"),
+        lambda t: torch.fft.fftshift(t),
+        lambda t: torch.fft.hfft(t),
+    ],
+)
+def test_fourier_transforms_agree(function):
+    assert_agrees(function, numbers(4, 8))
+
+
+def test_short_time_fourier_transform_and_back():
+    signal = torch.randn(256, requires_grad=True)
+
+    def there_and_back(s):
+        window = torch.hann_window(64, device=s.device)
+        spectrum = torch.stft(s, 64, window=window, return_complex=True)
+        return torch.istft(spectrum, 64, window=window)
+
+    assert_agrees(there_and_back, signal)
+
+
+def test_complex_numbers_from_python():
+    assert_matches(torch.tensor([1 + 2j], device="mps"), torch.tensor([1 + 2j]))
+    assert torch.tensor(3 - 4j, device="mps").item() == 3 - 4j
+
+
+def test_real_times_complex_promotes():
+    assert_agrees(lambda r, z: r * z, torch.arange(3.0), numbers(3))
+
+
+def test_writing_the_real_part_changes_the_number():
+    tensor, expected = numbers(3, requires_grad=False).to("mps"), numbers(3, requires_grad=False)
+    for t in (tensor, expected):
+        t.real = torch.zeros(3, device=t.device)
+        t.imag.add_(1)
+        t.conj().mul_(1j)
+    assert_matches(tensor, expected)
+
+
+def test_conjugate_bit_survives_moving_between_devices():
+    expected = numbers(3, requires_grad=False)
+    assert_matches(expected.conj().to("mps").resolve_conj(), expected.conj().resolve_conj())
+    back = expected.to("mps").conj().cpu()
+    torch.testing.assert_close(back, expected.conj(), rtol=0, atol=0)
+
+
+def test_copying_from_a_conjugate():
+    source = numbers(3, requires_grad=False)
+    target = torch.empty(3, dtype=torch.complex64, device="mps")
+    target.copy_(source.to("mps").conj())
+    assert_matches(target, source.conj().resolve_conj())
+    target.copy_(source.conj())
+    assert_matches(target, source.conj().resolve_conj())
+
+
+def test_complex_module():
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(3, 2, dtype=torch.complex64)
+    data = numbers(4, 3)
+    assert_agrees(
+        lambda x, w, b: torch.nn.functional.linear(x, w, b), data, linear.weight, linear.bias
+    )

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from .agreement import assert_matches
+
+INDICES = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]])
+VALUES = torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+
+def coo(device, values=VALUES):
+    return torch.sparse_coo_tensor(INDICES.to(device), values.to(device), (2, 3))
+
+
+def csr(device):
+    with pytest.warns(UserWarning, match="Sparse CSR tensor support is in beta"):
+        return dense(device).to_sparse_csr()
+
+
+def dense(device):
+    return torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]], device=device)
+
+
+@pytest.fixture
+def forgiving(recwarn):
+    """CSR announces itself as beta, once per process."""
+    torch.set_warn_always(False)
+    return recwarn
+
+
+def assert_sparse_matches(actual, expected):
+    assert actual.device.type == "mps"
+    assert actual.layout == expected.layout
+    assert actual.shape == expected.shape
+    if expected.layout == torch.sparse_coo:
+        assert actual.is_coalesced() == expected.is_coalesced()
+        assert_matches(
+            (actual._indices(), actual._values()), (expected._indices(), expected._values())
+        )
+    else:
+        assert_matches(
+            (actual.crow_indices(), actual.col_indices(), actual.values()),
+            (expected.crow_indices(), expected.col_indices(), expected.values()),
+        )
+
+
+def test_coo_is_made_on_mps():
+    assert_sparse_matches(coo("mps"), coo("cpu"))
+    assert coo("mps").is_sparse
+
+
+def test_coo_shares_the_given_values():
+    values = VALUES.to("mps")
+    sparse = torch.sparse_coo_tensor(INDICES.to("mps"), values, (2, 3))
+    assert sparse._values().data_ptr() == values.data_ptr()
+
+
+def test_coo_from_lists_and_a_device():
+    made = torch.sparse_coo_tensor([[0, 1], [1, 2]], [5.0, 6.0], (2, 3), device="mps")
+    assert_sparse_matches(made, torch.sparse_coo_tensor([[0, 1], [1, 2]], [5.0, 6.0], (2, 3)))
+    inferred = torch.sparse_coo_tensor([[0, 1], [1, 2]], [5.0, 6.0], device="mps")
+    assert inferred.shape == (2, 3)
+    assert inferred.device.type == "mps"
+
+
+def test_empty_coo():
+    made = torch.sparse_coo_tensor(size=(2, 3), device="mps")
+    assert_sparse_matches(made, torch.sparse_coo_tensor(size=(2, 3)))
+    assert_sparse_matches(torch.zeros_like(coo("mps")), torch.zeros_like(coo("cpu")))
+    assert_sparse_matches(
+        torch.zeros(2, 3, layout=torch.sparse_coo, device="mps"),
+        torch.zeros(2, 3, layout=torch.sparse_coo),
+    )
+
+
+def test_coalesce_sums_duplicates():
+    assert_sparse_matches(coo("mps").coalesce(), coo("cpu").coalesce())
+    coalesced = coo("mps").coalesce()
+    assert coalesced.is_coalesced()
+    assert_matches(
+        (coalesced.indices(), coalesced.values()),
+        (coo("cpu").coalesce().indices(), coo("cpu").coalesce().values()),
+    )
+
+
+def test_indices_of_an_uncoalesced_tensor_raise():
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        coo("mps").indices()
+
+
+def test_to_dense_and_back():
+    assert_matches(coo("mps").to_dense(), coo("cpu").to_dense())
+    assert_sparse_matches(dense("mps").to_sparse(), dense("cpu").to_sparse())
+
+
+def test_hybrid_coo():
+    values = torch.arange(8.0).view(4, 2)
+    made = torch.sparse_coo_tensor(INDICES.to("mps"), values.to("mps"), (2, 3, 2))
+    expected = torch.sparse_coo_tensor(INDICES, values, (2, 3, 2))
+    assert made.sparse_dim() == 2
+    assert made.dense_dim() == 1
+    assert_sparse_matches(made.coalesce(), expected.coalesce())
+    assert_matches(made.to_dense(), expected.to_dense())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s: s + s,
+        lambda s: s * 3,
+        lambda s: s / 2,
+        lambda s: s * s,
+        lambda s: s - s * 2,
+        lambda s: -s,
+        lambda s: s.coalesce().sqrt(),
+        lambda s: s.t(),
+        lambda s: s.transpose(0, 1).coalesce(),
+        lambda s: s.clone(),
+        lambda s: s.half().float(),
+        lambda s: torch.sparse.sum(s, 0),
+        lambda s: torch.sparse.softmax(s, 1),
+        lambda s: s.index_select(1, torch.tensor([2, 0], device=s.device)),
+        lambda s: torch.cat([s, s]),
+        lambda s: s.unsqueeze(0),
+        lambda s: torch.sparse.mm(s, s.t()).coalesce(),
+        lambda s: s.detach(),
+        lambda s: s.narrow_copy(1, 1, 2),
+        lambda s: s.coalesce().abs(),
+    ],
+)
+def test_coo_operators_agree(function):
+    assert_sparse_matches(function(coo("mps")), function(coo("cpu")))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s, d: s.matmul(d.t()),
+        lambda s, d: torch.sparse.mm(s, d.t()),
+        lambda s, d: s.mv(d[0]),
+        lambda s, d: d + s,
+        lambda s, d: torch.sparse.addmm(torch.ones(2, 2, device=d.device), s, d.t()),
+        lambda s, d: torch.sparse.sum(s),
+        lambda s, d: s.sum(),
+        lambda s, d: torch.bmm(s.unsqueeze(0), d.t()[None].contiguous()),
+        lambda s, d: s.to_dense() @ d.t(),
+    ],
+)
+def test_coo_with_dense_agrees(function):
+    assert_matches(function(coo("mps"), dense("mps")), function(coo("cpu"), dense("cpu")))
+
+
+def test_sparse_mask_takes_the_pattern():
+    got = dense("mps").sparse_mask(coo("mps").coalesce())
+    assert_sparse_matches(got, dense("cpu").sparse_mask(coo("cpu").coalesce()))
+
+
+def test_sparse_and_dense_of_different_devices_raise():
+    with pytest.raises(RuntimeError):
+        torch.sparse.mm(coo("mps"), dense("cpu").t())
+    with pytest.raises(RuntimeError):
+        torch.sparse.mm(coo("cpu"), dense("mps").t())
+    with pytest.raises(RuntimeError):
+        coo("mps") + coo("cpu")
+
+
+def test_in_place_on_coo_writes_the_same_tensor():
+    sparse, expected = coo("mps"), coo("cpu")
+    assert sparse.mul_(3) is sparse
+    expected.mul_(3)
+    assert_sparse_matches(sparse, expected)
+    sparse.add_(coo("mps"))
+    expected.add_(coo("cpu"))
+    assert_sparse_matches(sparse.coalesce(), expected.coalesce())
+    sparse.zero_()
+    expected.zero_()
+    assert_sparse_matches(sparse, expected)
+    sparse.copy_(coo("mps"))
+    assert_matches(sparse.to_dense(), coo("cpu").to_dense())
+
+
+def test_adding_sparse_into_dense_in_place():
+    tensor, expected = dense("mps"), dense("cpu")
+    assert tensor.add_(coo("mps")) is tensor
+    expected.add_(coo("cpu"))
+    assert_matches(tensor, expected)
+
+
+def test_sparse_resize():
+    sparse, expected = coo("mps").coalesce(), coo("cpu").coalesce()
+    sparse.sparse_resize_((4, 5), 2, 0)
+    expected.sparse_resize_((4, 5), 2, 0)
+    assert_sparse_matches(sparse, expected)
+
+
+def test_moving_coo_between_devices():
+    assert_sparse_matches(coo("cpu").to("mps"), coo("cpu"))
+    back = coo("mps").to("cpu")
+    assert back.device.type == "cpu"
+    torch.testing.assert_close(back.to_dense(), coo("cpu").to_dense(), rtol=0, atol=0)
+    assert coo("mps").cpu().device.type == "cpu"
+    half = coo("cpu").to("mps", torch.float16)
+    assert half.dtype == torch.float16
+    assert_matches(half.to_dense(), coo("cpu").half().to_dense())
+
+
+def test_deepcopy_and_printing_coo():
+    copied = copy.deepcopy(coo("mps"))
+    assert_sparse_matches(copied, coo("cpu"))
+    assert "device='mps:0'" in repr(coo("mps"))
+
+
+def test_gradients_through_sparse_mm():
+    def gradients(device):
+        sparse = coo(device).coalesce().detach().requires_grad_()
+        right = dense(device).t().contiguous().requires_grad_()
+        torch.sparse.mm(sparse, right).square().sum().backward()
+        return sparse.grad.coalesce(), right.grad
+
+    got_sparse, got_dense = gradients("mps")
+    want_sparse, want_dense = gradients("cpu")
+    assert_sparse_matches(got_sparse, want_sparse)
+    assert_matches(got_dense, want_dense)
+
+
+def test_gradients_reach_the_values_of_a_sparse_tensor():
+    def gradient(device):
+        values = VALUES.to(device).requires_grad_()
+        torch.sparse_coo_tensor(INDICES.to(device), values, (2, 3)).to_dense().square().sum().backward()
+        return values.grad
+
+    assert_matches(gradient("mps"), gradient("cpu"))
+
+
+def test_sparse_embedding_gradients():
+    def gradient(device):
+        table = torch.nn.Embedding(5, 3, sparse=True)
+        torch.nn.init.ones_(table.weight)
+        table.to(device)
+        table(torch.tensor([1, 1, 4], device=device)).square().sum().backward()
+        return table.weight.grad
+
+    got = gradient("mps")
+    assert got.is_sparse
+    assert_sparse_matches(got.coalesce(), gradient("cpu").coalesce())
+
+
+def test_accumulating_sparse_gradients():
+    def gradient(device):
+        weight = torch.ones(5, 3, device=device, requires_grad=True)
+        for rows in ([0, 1], [1, 4]):
+            index = torch.tensor(rows, device=device)
+            torch.nn.functional.embedding(index, weight, sparse=True).sum().backward()
+        return weight.grad.coalesce()
+
+    assert_sparse_matches(gradient("mps"), gradient("cpu"))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_csr_is_made_on_mps():
+    def make(device):
+        return torch.sparse_csr_tensor([0, 1, 3], [1, 0, 2], [1.0, 2.0, 3.0], (2, 3), device=device)
+
+    assert_sparse_matches(make("mps"), make("cpu"))
+    assert_matches(make("mps").to_dense(), dense("cpu"))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("to", ["to_sparse_csr", "to_sparse_csc"])
+def test_dense_to_compressed_and_back(to):
+    made = getattr(dense("mps"), to)()
+    assert made.device.type == "mps"
+    assert made.layout == getattr(dense("cpu"), to)().layout
+    assert_matches(made.to_dense(), dense("cpu"))
+    assert_matches(made.values(), getattr(dense("cpu"), to)().values())
+
+
+@pytest.mark.filterwarnings("ignore:Sparse (CSR|BSR) tensor support is in beta")
+def test_block_compressed():
+    matrix = torch.arange(16.0).view(4, 4)
+    made = matrix.to("mps").to_sparse_bsr((2, 2))
+    expected = matrix.to_sparse_bsr((2, 2))
+    assert_sparse_matches(made, expected)
+    assert_matches(made.to_dense(), matrix)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_csr_operators_agree():
+    sparse, expected = dense("mps").to_sparse_csr(), dense("cpu").to_sparse_csr()
+    assert_matches(sparse @ dense("mps").t(), expected @ dense("cpu").t())
+    assert_matches(sparse.mv(dense("mps")[0]), expected.mv(dense("cpu")[0]))
+    assert_sparse_matches(sparse * 2, expected * 2)
+    assert_sparse_matches(sparse + sparse, expected + expected)
+    assert_sparse_matches(sparse.clone(), expected.clone())
+    assert_sparse_matches(sparse.to_sparse_coo(), expected.to_sparse_coo())
+    assert_sparse_matches(sparse.sin(), expected.sin())
+    sparse.mul_(2)
+    expected.mul_(2)
+    assert_sparse_matches(sparse, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_moving_csr_between_devices():
+    assert_sparse_matches(dense("cpu").to_sparse_csr().to("mps"), dense("cpu").to_sparse_csr())
+    back = dense("mps").to_sparse_csr().cpu()
+    assert back.device.type == "cpu"
+    torch.testing.assert_close(back.to_dense(), dense("cpu"), rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_gradients_through_csr_matmul():
+    def gradient(device):
+        right = torch.arange(6.0, device=device).view(3, 2).requires_grad_()
+        (dense(device).to_sparse_csr() @ right).square().sum().backward()
+        return right.grad
+
+    assert_matches(gradient("mps"), gradient("cpu"))
+
+
+def test_sparse_memory_is_given_back():
+    before = torch.mps.current_allocated_memory()
+    sparse = coo("mps")
+    (sparse + sparse).coalesce()
+    del sparse
+    assert torch.mps.current_allocated_memory() == before
