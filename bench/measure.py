@@ -1,4 +1,4 @@
-"""One way to time: both sides in one process, turn by turn, so that a busy machine hits both alike."""
+"""One way to time: both sides in turn, in one process, so that a busy machine hits both alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that the benchmarks train, written out so that no download and no torchvision is needed."""
+"""The models that the benchmarks train, written out: no download, no torchvision."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from measure import alternate
 
 import openmps
+from measure import alternate
 
 LIMIT_US = 0.5
 Operator = Callable[[], object]

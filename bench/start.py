@@ -12,9 +12,8 @@ import os
 import subprocess
 import sys
 
-from measure import alternate
-
 import openmps
+from measure import alternate
 
 ROUNDS = 15
 

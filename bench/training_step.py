@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from measure import alternate
-from models import Bert, resnet18, vgg11
 from torch import Tensor, nn
 
 import openmps
+from measure import alternate
+from models import Bert, resnet18, vgg11
 
 LIMIT = 1.03
 ROUNDS = 21

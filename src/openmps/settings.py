@@ -20,7 +20,7 @@ class Setting:
 
 
 ACTIVE = Setting("OPENMPS", "0", "1 gives every Python process that imports torch the mps device.")
-ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda, or auto (a usable GPU).")
+ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda or auto (a GPU if any).")
 MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memory size.")
 MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
 CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty: the user's cache.")

@@ -23,7 +23,8 @@ class Compiler:
 
     def version(self) -> str:
         try:
-            out = subprocess.run([self.path, "--version"], capture_output=True, text=True, timeout=20)
+            command = [self.path, "--version"]
+            out = subprocess.run(command, capture_output=True, text=True, timeout=20)
         except (OSError, subprocess.SubprocessError) as error:
             return f"does not run: {error}"
         return out.stdout.partition("\n")[0].strip() or "unknown version"
@@ -90,7 +91,11 @@ def build_library(compiler: Compiler, job: Job, workspace: Path, name: str) -> P
 
 def _run(command: list[str], running: list[subprocess.Popen[str]]) -> None:
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     running.append(process)
     try:
@@ -101,7 +106,7 @@ def _run(command: list[str], running: list[subprocess.Popen[str]]) -> None:
         raise CompileError(
             "the C++ compiler refused openmps' device core",
             found=first_error(messages) or f"exit status {process.returncode} from {command[0]}",
-            next_step="check the compiler and torch versions with `openmps doctor`, and report this",
+            next_step="see the compiler and torch versions in `openmps doctor`, and report this",
         )
 
 

@@ -5,6 +5,7 @@ Each probe is guarded and the report always prints: this runs on machines where 
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
@@ -64,7 +65,12 @@ def _try_engine(engine: str) -> tuple[str, bool]:
     from openmps.device import core
 
     core.build()
-    environment = {**_environment(), settings.ACTIVE.variable: "1", settings.ENGINE.variable: engine}
+    environment = {
+        **os.environ,
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "1",
+        settings.ACTIVE.variable: "1",
+        settings.ENGINE.variable: engine,
+    }
     trial = subprocess.run(
         [sys.executable, "-c", _TRIAL], env=environment, capture_output=True, text=True, timeout=300
     )
@@ -72,12 +78,6 @@ def _try_engine(engine: str) -> tuple[str, bool]:
         return f"PASS {engine}: {trial.stdout.strip()}", True
     lines = (trial.stderr.strip() or f"exit status {trial.returncode}").splitlines()
     return "FAIL: " + "\n".join(lines[-4:]), True
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
 
 
 def _guarded(probe: Callable[[], str]) -> str:

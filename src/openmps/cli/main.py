@@ -43,7 +43,7 @@ def _main(
     epilog='Example: openmps run --mac "M1 8GB" train.py --epochs 3',
 )
 def run(context: typer.Context, mac: Mac = "", macos: Macos = "", engine: Engine = "") -> None:
-    """Run a program (FILE ARGS, -m MODULE ARGS or -c CODE ARGS), unmodified, with the mps device."""
+    """Run an unmodified program (FILE, -m MODULE or -c CODE, and its arguments) with mps."""
     from openmps.cli.run import run_program
 
     run_program(context.args, mac=mac, macos=macos, engine=engine)

@@ -47,7 +47,7 @@ def _check_program(command: list[str]) -> None:
         )
     elif not Path(first).exists():
         raise OpenmpsError(
-            "no such program", found=first, next_step="check the path; it is relative to this folder"
+            "no such program", found=first, next_step=f"check the path, from {Path.cwd()}"
         )
 
 

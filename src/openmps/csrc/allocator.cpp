@@ -1,4 +1,5 @@
-// The allocator that PyTorch asks for mps memory. The bytes come from the backing device's allocator.
+// The allocator that PyTorch asks for mps memory. The bytes come from the backing device's
+// allocator.
 #include "allocator.h"
 
 #include "backing.h"

@@ -12,6 +12,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -31,24 +32,28 @@ using at::Tensor;
 enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2 };
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
-                  const std::optional<Tensor>& mask) {
-  TORCH_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-              "Expected query, key, and value to have the same dtype, but got query.dtype: ",
-              query.dtype(), " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(),
-              " instead.");
+                  const std::optional<Tensor>& mask, bool causal) {
+  TORCH_CHECK(
+      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
+      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
   TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got query.device: ",
-              query.device(), " key.device: ", key.device(), " and value.device: ",
-              value.device(), " instead.");
-  TORCH_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
-              "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
-              query.dim(), " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+              query.device(), " key.device: ", key.device(), " and value.device: ", value.device(),
+              " instead.");
+  TORCH_CHECK(
+      query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
+      "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
+      query.dim(), " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
   if (!mask) return;
-  TORCH_CHECK(mask->dtype() == at::kBool || mask->dtype() == at::kFloat ||
-                  mask->dtype() == query.dtype(),
-              "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-              "attn_mask.dtype: ",
-              mask->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+  TORCH_CHECK(
+      mask->dtype() == at::kBool || mask->dtype() == at::kFloat || mask->dtype() == query.dtype(),
+      "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+      "attn_mask.dtype: ",
+      mask->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+  TORCH_CHECK(!causal,
+              "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+              "is_causal=True");
 }
 
 Tensor view_for_choice(const Tensor& tensor) {
@@ -62,15 +67,15 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
                const std::optional<Tensor>& mask, double dropout, bool causal,
                std::optional<double> scale, bool grouped) {
   const auto mask_view = mask ? std::optional<Tensor>(view_for_choice(*mask)) : std::nullopt;
-  return at::_fused_sdp_choice(view_for_choice(query), view_for_choice(key),
-                               view_for_choice(value), mask_view, dropout, causal, scale, grouped);
+  return at::_fused_sdp_choice(view_for_choice(query), view_for_choice(key), view_for_choice(value),
+                               mask_view, dropout, causal, scale, grouped);
 }
 
 // True means "attend": turn it into something to add to the scores.
 std::optional<Tensor> additive(const std::optional<Tensor>& mask, caffe2::TypeMeta dtype) {
   if (!mask || mask->dtype() != at::kBool) return mask;
-  const auto masked = at::scalar_tensor(-std::numeric_limits<double>::infinity(),
-                                        mask->options().dtype(dtype));
+  const auto masked =
+      at::scalar_tensor(-std::numeric_limits<double>::infinity(), mask->options().dtype(dtype));
   return at::where(*mask, 0.0, masked);
 }
 
@@ -87,7 +92,7 @@ bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value)
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
-  check_inputs(query, key, value, mask);
+  check_inputs(query, key, value, mask, causal);
   if (value.numel() == 0 || query.size(-2) == 0) {
     auto shape = query.sizes().vec();
     shape.back() = value.size(-1);
@@ -105,16 +110,16 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
       const auto size = query.size(-1);
       const auto out = std::get<0>(at::_scaled_dot_product_flash_attention(
           pad_last(query, 8), pad_last(key, 8), pad_last(value, 8), dropout, causal,
-          /*return_debug_mask=*/false,
-          scale.value_or(1.0 / std::sqrt(static_cast<double>(size)))));
+          /*return_debug_mask=*/false, scale.value_or(1.0 / std::sqrt(static_cast<double>(size)))));
       return out.size(-1) == size ? out : out.slice(-1, 0, size);
     }
     case kEfficient: {
       auto padded = bias;
       if (padded) {
         const auto length = padded->size(-1);
-        padded = pad_last(*padded, 8).slice(-1, 0, length).expand(
-            {query.size(0), query.size(1), query.size(2), key.size(2)});
+        padded = pad_last(*padded, 8)
+                     .slice(-1, 0, length)
+                     .expand({query.size(0), query.size(1), query.size(2), key.size(2)});
       }
       return std::get<0>(at::_scaled_dot_product_efficient_attention(
           query, key, value, padded, needs_gradient(query, key, value), dropout, causal, scale));
@@ -125,9 +130,26 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   }
 }
 
+// Under vmap the tensors are wrappers without bytes, which no fused kernel could take.
+Tensor batched_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const std::optional<Tensor>& mask, double dropout, bool causal,
+                         std::optional<double> scale, bool grouped) {
+  if (!query.device().is_mps()) {
+    return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale,
+                                                    grouped);
+  }
+  check_inputs(query, key, value, mask, causal);
+  return std::get<0>(at::_scaled_dot_product_attention_math(
+      query, key, value, additive(mask, query.dtype()), dropout, causal,
+      /*dropout_mask=*/std::nullopt, scale, grouped));
+}
+
 // One function for both keys: it is made of other operators, so it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("scaled_dot_product_attention", attention); }
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("scaled_dot_product_attention", attention); }
+TORCH_LIBRARY_IMPL(aten, FuncTorchBatched, m) {
+  m.impl("scaled_dot_product_attention", batched_attention);
+}
 
 }  // namespace
 }  // namespace openmps

@@ -22,8 +22,7 @@ void choose_backing(c10::DeviceType type) {
                    c10::getAutocastRelatedKeySetFromBackend(BackendComponent::MPSBit);
   b.mps_bits = mps.raw_repr();
   b.backing_bits = c10::DispatchKeySet(component).raw_repr();
-  b.foreign_bits =
-      b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
+  b.foreign_bits = b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
   g_backing = b;
 }
 

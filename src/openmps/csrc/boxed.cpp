@@ -98,7 +98,8 @@ void register_boxed_kernels() {
       if (name.name.rfind("aten::", 0) != 0) continue;
       const auto op = dispatcher.findOp(name);
       if (!op || op->hasKernelForDispatchKey(mps)) continue;
-      const auto full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+      const auto full =
+          name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
       aten->impl(full.c_str(), kernel_for(functionality));
     }
   }

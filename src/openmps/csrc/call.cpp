@@ -11,11 +11,19 @@ namespace {
 // Operators that PyTorch's own device rules allow to see CPU tensors with dimensions: indices are
 // moved by the operator, lengths must be on the CPU.
 const std::unordered_set<std::string_view> kTakesCpuTensors = {
-    "aten::index",           "aten::index_put",  "aten::index_put_",
-    "aten::_index_put_impl_", "aten::_unsafe_index", "aten::_unsafe_index_put",
-    "aten::_ctc_loss",       "aten::_ctc_loss_backward", "aten::_pack_padded_sequence",
-    "aten::_pack_padded_sequence_backward", "aten::_nested_from_padded",
-    "aten::is_set_to",       "aten::_nested_view_from_buffer",
+    "aten::index",
+    "aten::index_put",
+    "aten::index_put_",
+    "aten::_index_put_impl_",
+    "aten::_unsafe_index",
+    "aten::_unsafe_index_put",
+    "aten::_ctc_loss",
+    "aten::_ctc_loss_backward",
+    "aten::_pack_padded_sequence",
+    "aten::_pack_padded_sequence_backward",
+    "aten::_nested_from_padded",
+    "aten::is_set_to",
+    "aten::_nested_view_from_buffer",
 };
 
 bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
@@ -28,7 +36,8 @@ bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
 void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
   if (!written && other.dim() == 0) return;
   if (kTakesCpuTensors.count(op) != 0 || op.rfind("c10d::", 0) == 0) return;
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
               kMpsDevice, " and ", other.device(), "!");
 }
 
@@ -105,7 +114,8 @@ void Call::to_backing(c10::IValue& argument, bool written) {
   if (argument.isTensor()) {
     argument = to_backing(argument.toTensor(), written);
   } else if (argument.isTensorList()) {
-    // A model's worth of parameters may stand here: no search for repeats, which would be quadratic.
+    // A model's worth of parameters may stand here: no search for repeats, which would be
+    // quadratic.
     c10::List<at::Tensor> views;
     views.reserve(argument.toTensorList().size());
     for (const at::Tensor& tensor : argument.toTensorVector()) {
@@ -138,8 +148,7 @@ void Call::to_mps(c10::IValue& result) {
     c10::List<at::Tensor> tensors;
     for (const at::Tensor& tensor : result.toTensorVector()) tensors.push_back(to_mps(tensor));
     result = std::move(tensors);
-  } else if (result.isList() &&
-             result.toList().elementType()->kind() == c10::TypeKind::ListType) {
+  } else if (result.isList() && result.toList().elementType()->kind() == c10::TypeKind::ListType) {
     auto list = result.toList();
     c10::impl::GenericList converted(list.elementType());
     for (c10::IValue element : list) {

@@ -37,7 +37,8 @@ class Event {
   void* backing_event_ = nullptr;
 };
 
-// The numbered events behind torch.mps.Event. Numbers start at 1; the last one freed is reused first.
+// The numbered events behind torch.mps.Event. Numbers start at 1; the last one freed is reused
+// first.
 class EventPool {
  public:
   static EventPool& instance();

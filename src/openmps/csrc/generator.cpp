@@ -20,11 +20,10 @@ uint64_t mix(uint64_t x) {
 }
 
 at::Generator new_backing_generator() {
-  return backing().is_cpu()
-             ? at::detail::createCPUGenerator()
-             : at::globalContext()
-                   .getAcceleratorHooksInterface(backing().device.type())
-                   .getNewGenerator(backing().device.index());
+  return backing().is_cpu() ? at::detail::createCPUGenerator()
+                            : at::globalContext()
+                                  .getAcceleratorHooksInterface(backing().device.type())
+                                  .getNewGenerator(backing().device.index());
 }
 
 }  // namespace
@@ -34,9 +33,8 @@ Generator::Generator(uint64_t seed)
       state_{{1, 0, 0, 0, 0, 0, 0}, seed, 0} {}
 
 void Generator::set_current_seed(uint64_t seed) {
-  state_ = {{1, 1, 1, 1, 1, static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
-            seed,
-            0};
+  state_ = {
+      {1, 1, 1, 1, 1, static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}, seed, 0};
 }
 
 uint64_t Generator::seed() {
@@ -47,8 +45,7 @@ uint64_t Generator::seed() {
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
   at::detail::check_rng_state(new_state);
-  TORCH_CHECK(new_state.numel() == static_cast<int64_t>(sizeof(State)),
-              "RNG state is wrong size");
+  TORCH_CHECK(new_state.numel() == static_cast<int64_t>(sizeof(State)), "RNG state is wrong size");
   std::memcpy(&state_, new_state.data(), sizeof(State));
 }
 

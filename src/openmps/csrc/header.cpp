@@ -12,9 +12,7 @@ using c10::TensorImpl;
 struct Fields : TensorImpl {
   static c10::Storage& storage(TensorImpl& t) { return t.*(&Fields::storage_); }
   static DispatchKeySet& keys(TensorImpl& t) { return t.*(&Fields::key_set_); }
-  static void set_device(TensorImpl& t, c10::Device device) {
-    t.*(&Fields::device_opt_) = device;
-  }
+  static void set_device(TensorImpl& t, c10::Device device) { t.*(&Fields::device_opt_) = device; }
   // All but storage, keys and version counter. Cheaper than shallow_copy_from, which copies those
   // three only for us to replace them.
   static void copy_geometry(const TensorImpl& from, TensorImpl& to) {

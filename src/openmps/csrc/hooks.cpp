@@ -17,8 +17,7 @@ Mac g_mac;
 namespace {
 
 bool macos_at_least(unsigned major, unsigned minor) {
-  return mac().macos_major > major ||
-         (mac().macos_major == major && mac().macos_minor >= minor);
+  return mac().macos_major > major || (mac().macos_major == major && mac().macos_minor >= minor);
 }
 
 struct Hooks : at::MPSHooksInterface {
@@ -31,7 +30,8 @@ struct Hooks : at::MPSHooksInterface {
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
   c10::Device getDeviceFromPtr(void*) const override { return kMpsDevice; }
 
-  // A fixed ladder, as in ATen/mps/MPSHooks: PyTorch tests for a few releases and rounds the others.
+  // A fixed ladder, as in ATen/mps/MPSHooks: PyTorch tests for a few releases and rounds the
+  // others.
   bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
     switch (major) {
       case 13:
@@ -71,7 +71,8 @@ struct Hooks : at::MPSHooksInterface {
 
   void profilerStartTrace(const std::string&, bool) const override {
     TORCH_CHECK_NOT_IMPLEMENTED(
-        false, "openmps has no torch.mps.profiler yet. Use torch.profiler, which sees mps operators.");
+        false,
+        "openmps has no torch.mps.profiler yet. Use torch.profiler, which sees mps operators.");
   }
   void profilerStopTrace() const override {}
 

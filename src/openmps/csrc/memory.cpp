@@ -64,18 +64,18 @@ void check_limit(size_t bytes) {
   const auto allocated = allocated_bytes();
   TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(allocated),
               ", other allocations: ", readable(reserved_bytes() - allocated),
-              ", max allowed: ", readable(static_cast<uint64_t>(limit)),
-              "). Tried to allocate ", readable(bytes),
+              ", max allowed: ", readable(static_cast<uint64_t>(limit)), "). Tried to allocate ",
+              readable(bytes),
               " on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
               "for memory allocations (may cause system failure).");
 }
 
 void set_high_watermark(double ratio) {
   TORCH_CHECK(ratio >= 0.0 && ratio <= 2.0, "invalid high watermark ratio ", ratio);
-  g_limit.store(ratio == 0.0 ? std::numeric_limits<int64_t>::max()
-                             : static_cast<int64_t>(
-                                   ratio * static_cast<double>(mac().recommended_max_bytes)),
-                relaxed);
+  g_limit.store(
+      ratio == 0.0 ? std::numeric_limits<int64_t>::max()
+                   : static_cast<int64_t>(ratio * static_cast<double>(mac().recommended_max_bytes)),
+      relaxed);
 }
 
 double initial_high_watermark() {

@@ -20,7 +20,8 @@ void set_high_watermark(double ratio);
 double initial_high_watermark();
 
 size_t allocated_bytes() noexcept;
-// Bytes taken from the machine for mps: allocated ones, and what the backing allocator keeps cached.
+// Bytes taken from the machine for mps: allocated ones, and what the backing allocator keeps
+// cached.
 size_t reserved_bytes();
 
 c10::CachingDeviceAllocator::DeviceStats statistics();

@@ -33,8 +33,7 @@ struct TensorParameter {
   at::Tensor view;
   bool borrowed;
 
-  TensorParameter(const char* op, const at::Tensor& t, bool written)
-      : mps(t), borrowed(is_mps(t)) {
+  TensorParameter(const char* op, const at::Tensor& t, bool written) : mps(t), borrowed(is_mps(t)) {
     if (borrowed) {
       view = backing_view(t);
     } else if (t.defined()) {

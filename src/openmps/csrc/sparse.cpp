@@ -25,20 +25,18 @@ bool is_compressed(const at::Tensor& t) {
 }
 
 void check_supported(const at::Tensor& t) {
-  TORCH_CHECK_NOT_IMPLEMENTED(is_coo(t) || is_compressed(t),
-                              "mps has no tensors of layout ", t.layout(),
-                              (t.is_quantized() ? " (quantized)" : ""),
+  TORCH_CHECK_NOT_IMPLEMENTED(is_coo(t) || is_compressed(t), "mps has no tensors of layout ",
+                              t.layout(), (t.is_quantized() ? " (quantized)" : ""),
                               (t.is_nested() ? " (nested)" : ""),
                               ". Move the tensor to the CPU first.");
 }
 
 // Bare headers of either device; the parts decide which.
 at::Tensor coo(const at::Tensor& like, at::Tensor indices, at::Tensor values) {
-  const auto key = is_mps(values)         ? c10::DispatchKey::SparseMPS
-                   : values.is_cuda()     ? c10::DispatchKey::SparseCUDA
-                                          : c10::DispatchKey::SparseCPU;
-  auto result =
-      at::detail::make_tensor<SparseTensorImpl>(c10::DispatchKeySet(key), like.dtype());
+  const auto key = is_mps(values)     ? c10::DispatchKey::SparseMPS
+                   : values.is_cuda() ? c10::DispatchKey::SparseCUDA
+                                      : c10::DispatchKey::SparseCPU;
+  auto result = at::detail::make_tensor<SparseTensorImpl>(c10::DispatchKeySet(key), like.dtype());
   auto& from = impl_of<SparseTensorImpl>(like);
   auto& to = impl_of<SparseTensorImpl>(result);
   to.raw_resize_(from.sparse_dim(), from.dense_dim(), like.sizes());
@@ -81,9 +79,9 @@ void settle_sparse(const at::Tensor& mps, const at::Tensor& backing, Convert con
     return;
   }
   auto& from = impl_of<SparseCsrTensorImpl>(backing);
-  impl_of<SparseCsrTensorImpl>(mps).set_member_tensors(
-      convert(from.compressed_indices()), convert(from.plain_indices()), convert(from.values()),
-      backing.sizes());
+  impl_of<SparseCsrTensorImpl>(mps).set_member_tensors(convert(from.compressed_indices()),
+                                                       convert(from.plain_indices()),
+                                                       convert(from.values()), backing.sizes());
 }
 
 }  // namespace openmps

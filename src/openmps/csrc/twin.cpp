@@ -23,8 +23,8 @@ c10::DataPtr own_twin(c10::intrusive_ptr<StorageImpl> twin) {
 c10::intrusive_ptr<StorageImpl> new_storage(size_t bytes, c10::DataPtr data,
                                             c10::Allocator* allocator, bool resizable) {
   return c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
-                                          c10::SymInt(static_cast<int64_t>(bytes)),
-                                          std::move(data), allocator, resizable);
+                                          c10::SymInt(static_cast<int64_t>(bytes)), std::move(data),
+                                          allocator, resizable);
 }
 
 }  // namespace
@@ -55,8 +55,7 @@ c10::Storage mps_storage(c10::Storage twin) {
   const auto bytes = twin.nbytes();
   memory::check_limit(bytes);
   const bool resizable = twin.resizable();
-  auto data = own_twin(
-      c10::intrusive_ptr<StorageImpl>::reclaim(twin.unsafeReleaseStorageImpl()));
+  auto data = own_twin(c10::intrusive_ptr<StorageImpl>::reclaim(twin.unsafeReleaseStorageImpl()));
   return new_storage(bytes, std::move(data), c10::GetAllocator(c10::kMPS), resizable);
 }
 

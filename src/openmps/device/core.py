@@ -50,10 +50,8 @@ def build() -> Path:
     torch = find_torch()
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
-    key = build_key(
-        sources,
-        (torch.version, sysconfig.get_config_var("SOABI") or "", platform.machine(), *_FLAGS, *extra),
-    )
+    abi = sysconfig.get_config_var("SOABI") or ""
+    key = build_key(sources, (torch.version, abi, platform.machine(), *_FLAGS, *extra))
     return find_or_build(
         Store(settings.cache_dir(), "core"),
         key,

@@ -23,7 +23,7 @@ def probe(engine: str) -> Availability:
         return Availability(True, "always there")
     if torch.version.cuda is None:
         return Availability(
-            False, f"torch {torch.__version__} is built without CUDA", "install a CUDA build of torch"
+            False, f"torch {torch.__version__} has no CUDA in it", "install a CUDA build of torch"
         )
     try:
         count = torch.cuda.device_count()

@@ -1,4 +1,4 @@
-"""Every attribute that openmps puts on torch, with its reason. A Mac build of torch has them all."""
+"""Every attribute that openmps puts on torch, and why. A Mac build of torch has them all."""
 
 from __future__ import annotations
 
