@@ -58,24 +58,30 @@ def assert_agrees(function: Callable[..., Any], *inputs: Any) -> None:
     )
 
 
-def assert_module_agrees(module: torch.nn.Module, *inputs: Any) -> None:
+def assert_module_agrees(
+    module: torch.nn.Module, *inputs: Any, rtol: float = 0, atol: float = 0
+) -> None:
     """`module` agrees in outputs, gradients of inputs and parameters, and buffers."""
     twin = copy.deepcopy(module).to("mps")
     mps_inputs = on_mps(inputs)
     expected = module(*inputs)
     actual = twin(*mps_inputs)
-    assert_matches(actual, expected)
+    assert_matches(actual, expected, rtol=rtol, atol=atol)
     if _scalar(expected).requires_grad:
         _scalar(expected).backward()
         _scalar(actual).backward()
     wanted = [t.grad for t in tree_flatten(inputs)[0] if _has_gradient(t)]
     given = [t.grad for t in tree_flatten(mps_inputs)[0] if _has_gradient(t)]
-    assert_matches(given, wanted)
+    assert_matches(given, wanted, rtol=rtol, atol=atol)
     assert_matches(
         {name: p.grad for name, p in twin.named_parameters()},
         {name: p.grad for name, p in module.named_parameters()},
+        rtol=rtol,
+        atol=atol,
     )
-    assert_matches(dict(twin.named_buffers()), dict(module.named_buffers()))
+    assert_matches(
+        dict(twin.named_buffers()), dict(module.named_buffers()), rtol=rtol, atol=atol
+    )
 
 
 def _has_gradient(value: Any) -> bool:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from .agreement import assert_agrees, assert_matches
+from .agreement import assert_agrees, assert_matches, assert_module_agrees
 
 
 def leaf(*values):
@@ -207,13 +207,16 @@ def test_custom_function_may_write_in_place():
 
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_checkpoint_recomputes_the_same_gradients(reentrant):
-    def block(x, w):
-        return checkpoint(lambda a, b: torch.relu(a @ b).exp(), x, w, use_reentrant=reentrant)
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 5)
+
+        def forward(self, x):
+            return checkpoint(lambda a: self.linear(a).relu().exp(), x, use_reentrant=reentrant)
 
     torch.manual_seed(0)
-    assert_agrees(
-        block, torch.randn(4, 3, requires_grad=True), torch.randn(3, 5, requires_grad=True)
-    )
+    assert_module_agrees(Block(), torch.randn(4, 3, requires_grad=True))
 
 
 def test_no_grad_records_nothing():

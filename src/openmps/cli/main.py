@@ -39,7 +39,12 @@ def _main(
 
 
 @app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    # Everything from the program's name on is the program's.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+    },
     epilog='Example: openmps run --mac "M1 8GB" train.py --epochs 3',
 )
 def run(context: typer.Context, mac: Mac = "", macos: Macos = "", engine: Engine = "") -> None:

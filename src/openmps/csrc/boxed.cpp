@@ -67,14 +67,9 @@ struct KeyPair {
 };
 
 torch::CppFunction kernel_for(DispatchKey functionality) {
-  switch (functionality) {
-    case DispatchKey::Sparse:
-      return torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Sparse>>();
-    case DispatchKey::SparseCsr:
-      return torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::SparseCsr>>();
-    default:
-      return torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Dense>>();
-  }
+  return functionality == DispatchKey::Sparse
+             ? torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Sparse>>()
+             : torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Dense>>();
 }
 
 }  // namespace
@@ -82,10 +77,8 @@ torch::CppFunction kernel_for(DispatchKey functionality) {
 void register_boxed_kernels() {
   const auto component = c10::toBackendComponent(backing().key);
   auto& dispatcher = c10::Dispatcher::singleton();
-  for (const auto& [mps, functionality] :
-       {KeyPair{DispatchKey::MPS, DispatchKey::Dense},
-        KeyPair{DispatchKey::SparseMPS, DispatchKey::Sparse},
-        KeyPair{DispatchKey::SparseCsrMPS, DispatchKey::SparseCsr}}) {
+  for (const auto& [mps, functionality] : {KeyPair{DispatchKey::MPS, DispatchKey::Dense},
+                                           KeyPair{DispatchKey::SparseMPS, DispatchKey::Sparse}}) {
     // Registrations last as long as their library object: these two live for ever.
     auto* all = new torch::Library(torch::Library::IMPL, "_", mps, __FILE__, __LINE__);
     all->fallback(kernel_for(functionality));

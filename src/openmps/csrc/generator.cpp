@@ -11,6 +11,11 @@
 namespace openmps {
 namespace {
 
+// The state as a Mac's generator writes it: seven 32-bit words, the seed, the offset, no padding.
+constexpr size_t kSeedAt = 28;
+constexpr size_t kOffsetAt = 36;
+constexpr int64_t kStateBytes = 44;
+
 // splitmix64's finaliser: neighbouring (seed, offset) pairs get unrelated streams.
 uint64_t mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -45,14 +50,20 @@ uint64_t Generator::seed() {
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
   at::detail::check_rng_state(new_state);
-  TORCH_CHECK(new_state.numel() == static_cast<int64_t>(sizeof(State)), "RNG state is wrong size");
-  std::memcpy(&state_, new_state.data(), sizeof(State));
+  TORCH_CHECK(new_state.numel() == kStateBytes, "RNG state is wrong size");
+  const auto* bytes = static_cast<const uint8_t*>(new_state.data());
+  std::memcpy(state_.words.data(), bytes, kSeedAt);
+  std::memcpy(&state_.seed, bytes + kSeedAt, sizeof(uint64_t));
+  std::memcpy(&state_.offset, bytes + kOffsetAt, sizeof(uint64_t));
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
-  auto bytes = at::detail::empty_cpu({static_cast<int64_t>(sizeof(State))}, at::kByte);
-  std::memcpy(bytes.mutable_data_ptr(), &state_, sizeof(State));
-  return bytes.getIntrusivePtr();
+  auto tensor = at::detail::empty_cpu({kStateBytes}, at::kByte);
+  auto* bytes = static_cast<uint8_t*>(tensor.mutable_data_ptr());
+  std::memcpy(bytes, state_.words.data(), kSeedAt);
+  std::memcpy(bytes + kSeedAt, &state_.seed, sizeof(uint64_t));
+  std::memcpy(bytes + kOffsetAt, &state_.offset, sizeof(uint64_t));
+  return tensor.getIntrusivePtr();
 }
 
 std::pair<uint64_t, uint64_t> Generator::reserve(uint64_t blocks) {

@@ -23,15 +23,11 @@ class Generator final : public c10::GeneratorImpl {
   std::pair<uint64_t, uint64_t> reserve(uint64_t blocks);
 
  private:
-  // Written and read byte by byte by get_state and set_state: keep it packed, keep the order.
-#pragma pack(push, 1)
   struct State {
     std::array<uint32_t, 7> words;
     uint64_t seed;
     uint64_t offset;
   };
-#pragma pack(pop)
-  static_assert(sizeof(State) == 44, "the state of a Mac's generator has 44 bytes");
 
   Generator* clone_impl() const override;
   State state_;

@@ -1,5 +1,6 @@
-// Sparse tensors have no bytes of their own: they hold dense index and value tensors, and those are
-// what changes sides between mps and the backing device.
+// Sparse COO tensors have no bytes of their own: they hold dense index and value tensors, and those
+// are what changes sides between mps and the backing device. Compressed layouts (CSR and the like)
+// do not exist on mps: PyTorch's own headers refuse to make them, on a Mac too.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +10,8 @@ namespace openmps {
 
 using Convert = c10::function_ref<at::Tensor(const at::Tensor&)>;
 
-// The sparse tensor (COO or compressed) made of `sparse`'s parts, each passed through `convert`.
+// The sparse tensor made of `sparse`'s parts, each passed through `convert`. Throws
+// NotImplementedError for any other layout.
 at::Tensor convert_sparse(const at::Tensor& sparse, Convert convert);
 
 // After an in-place operator: gives `mps` the parts and shape that `backing` has now.

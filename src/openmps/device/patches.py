@@ -52,14 +52,10 @@ def apply(table: list[Patch]) -> None:
 
     for patch in table:
         setattr(patch.owner, patch.name, patch.value)
-    mps = torch.backends.mps
     # Answers from before activation are cached and would outlive it.
-    for function in (mps.is_available, mps.is_macos_or_newer, mps.is_macos13_or_newer):
-        function.cache_clear()
-    for name in ("get_name", "get_core_count"):
-        cached = getattr(mps, name, None)
-        if hasattr(cached, "cache_clear"):
-            cached.cache_clear()
+    for function in vars(torch.backends.mps).values():
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
 
 
 def _missing(what: str) -> Callable[..., None]:

@@ -40,6 +40,10 @@ CHIPS = (
     Chip("M5 Max", 40, (36, 48, 64, 128)),
 )
 
+# Share of RAM that Metal recommends before macOS 26, up to 32 GiB: two thirds as a 32-bit float,
+# which is why machines where it comes out even still report one page more.
+_TWO_THIRDS = 0.6666666865348816
+
 # Share of RAM that Metal recommends from macOS 26 on, by RAM in GiB at most.
 _SHARE_FROM_26 = ((24, 0.74), (48, 0.78), (96, 0.81), (128, 0.84))
 _SHARE_FROM_26_LARGEST = 0.87
@@ -72,7 +76,7 @@ class Mac:
 
 def _memory_share(memory_gb: int, macos: tuple[int, int]) -> float:
     if macos < (26, 0):
-        return 2 / 3 if memory_gb <= 32 else 3 / 4
+        return _TWO_THIRDS if memory_gb <= 32 else 3 / 4
     for at_most, share in _SHARE_FROM_26:
         if memory_gb <= at_most:
             return share

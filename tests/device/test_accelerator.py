@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+import torch
+
+GIBIBYTE = 1 << 30
+
+
+@pytest.fixture
+def settled():
+    """No garbage of earlier tests is freed while memory is being counted."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_the_device_is_there():
+    assert torch.backends.mps.is_available()
+    assert torch.backends.mps.is_built()
+    assert torch.mps.is_available()
+    assert torch.mps.device_count() == 1
+    assert torch.accelerator.is_available()
+    assert torch.accelerator.device_count() == 1
+    assert torch.accelerator.current_accelerator() == torch.device("mps")
+    assert torch.get_device_module("mps") is torch.mps
+
+
+def test_no_other_accelerator_is_there():
+    assert not torch.cuda.is_available()
+    assert torch.cuda.device_count() == 0
+    assert not torch.xpu.is_available()
+
+
+def test_mac_questions_are_answered():
+    assert torch.backends.mps.get_name().startswith("Apple M")
+    assert torch.backends.mps.get_core_count() >= 7
+    assert torch.backends.mps.is_macos_or_newer(14, 0)
+    assert torch.backends.mps.is_macos13_or_newer()
+    assert isinstance(torch.backends.mps.is_macos_or_newer(26, 0), bool)
+
+
+def test_unknown_macos_releases_are_answered_with_a_warning():
+    torch.backends.mps.is_macos_or_newer.cache_clear()
+    with pytest.warns(UserWarning, match="unexpected MacOS"):
+        assert not torch.backends.mps.is_macos_or_newer(99, 0)
+
+
+def test_synchronize_and_empty_cache_return_nothing():
+    assert torch.mps.synchronize() is None
+    assert torch.mps.empty_cache() is None
+    assert torch.accelerator.synchronize() is None
+    assert torch.accelerator.empty_cache() is None
+
+
+@pytest.mark.usefixtures("settled")
+def test_allocated_memory_counts_exact_bytes():
+    before = torch.mps.current_allocated_memory()
+    tensor = torch.empty(1000, device="mps")
+    assert torch.mps.current_allocated_memory() - before == 4000
+    half = torch.empty(10, 10, dtype=torch.float16, device="mps")
+    assert torch.mps.current_allocated_memory() - before == 4200
+    view = tensor[10:]
+    assert torch.mps.current_allocated_memory() - before == 4200
+    del tensor
+    assert torch.mps.current_allocated_memory() - before == 4200
+    del view
+    assert torch.mps.current_allocated_memory() - before == 200
+    del half
+    assert torch.mps.current_allocated_memory() == before
+
+
+@pytest.mark.usefixtures("settled")
+def test_results_of_operators_are_counted():
+    before = torch.mps.current_allocated_memory()
+    tensor = torch.ones(100, device="mps")
+    result = torch.linalg.norm(tensor.view(10, 10) @ tensor.view(10, 10), dim=1)
+    assert torch.mps.current_allocated_memory() - before == 400 + 40
+    del tensor, result
+    assert torch.mps.current_allocated_memory() == before
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_graph_holds_memory_until_it_is_freed():
+    before = torch.mps.current_allocated_memory()
+    leaf = torch.ones(100, device="mps", requires_grad=True)
+    loss = leaf.exp().sin().sum()
+    assert torch.mps.current_allocated_memory() - before > 400 + 4
+    loss.backward()
+    del loss
+    assert torch.mps.current_allocated_memory() - before == 800
+    del leaf
+    assert torch.mps.current_allocated_memory() == before
+
+
+def test_driver_memory_is_no_less_than_allocated_memory():
+    tensor = torch.empty(1 << 20, device="mps")
+    assert torch.mps.driver_allocated_memory() >= torch.mps.current_allocated_memory()
+    assert tensor.device.type == "mps"
+
+
+def test_recommended_memory_is_that_of_a_mac():
+    recommended = torch.mps.recommended_max_memory()
+    assert 4 * GIBIBYTE < recommended < 512 * GIBIBYTE
+    assert recommended % (16 << 10) == 0
+
+
+@pytest.mark.parametrize("fraction", [1, "0.5", None])
+def test_memory_fraction_must_be_a_float(fraction):
+    with pytest.raises(TypeError, match="must be `float`"):
+        torch.mps.set_per_process_memory_fraction(fraction)
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 2.1])
+def test_memory_fraction_has_a_range(fraction):
+    with pytest.raises(ValueError, match="Allowed range: 0~2"):
+        torch.mps.set_per_process_memory_fraction(fraction)
+
+
+def test_memory_fraction_is_accepted():
+    try:
+        for fraction in (0.5, 2.0, 1.0):
+            torch.mps.set_per_process_memory_fraction(fraction)
+            assert torch.ones(2, device="mps").sum().item() == 2
+    finally:
+        torch.mps.set_per_process_memory_fraction(0.0)  # no limit
+
+
+def test_events_time_the_work_between_them():
+    start, end = torch.mps.Event(enable_timing=True), torch.mps.Event(enable_timing=True)
+    start.record()
+    torch.ones(100, device="mps").sum()
+    time.sleep(0.02)
+    end.record()
+    end.synchronize()
+    assert 20 <= start.elapsed_time(end) < 5000
+
+
+def test_an_event_is_done_once_recorded():
+    event = torch.mps.Event()
+    event.record()
+    event.wait()
+    event.synchronize()
+    assert event.query() is True
+
+
+def test_event_ids_are_used_again():
+    def id_of(event):
+        return event._Event__eventId
+
+    first = torch.mps.Event()
+    number = id_of(first)
+    other = torch.mps.Event()
+    assert id_of(other) != number
+    del first
+    assert id_of(torch.mps.Event()) == number
+
+
+def test_elapsed_time_needs_timing():
+    start, end = torch.mps.Event(), torch.mps.Event()
+    start.record()
+    end.record()
+    with pytest.raises(RuntimeError, match="not created with argument 'enable_timing=True'"):
+        start.elapsed_time(end)
+
+
+def test_elapsed_time_needs_the_right_order():
+    start, end = torch.mps.Event(enable_timing=True), torch.mps.Event(enable_timing=True)
+    end.record()
+    start.record()
+    with pytest.raises(RuntimeError, match="was not recorded after start event"):
+        start.elapsed_time(end)
+
+
+def test_generic_events():
+    start = torch.Event("mps", enable_timing=True)
+    end = torch.Event("mps", enable_timing=True)
+    assert start.device.type == "mps"
+    start.record()
+    time.sleep(0.005)
+    end.record()
+    end.synchronize()
+    assert end.query()
+    assert start.elapsed_time(end) >= 5
+    end.wait()
+
+
+def test_streams():
+    stream = torch.Stream(device="mps")
+    assert stream.device.type == "mps"
+    assert stream.query()
+    stream.synchronize()
+    event = stream.record_event()
+    stream.wait_event(event)
+    stream.wait_stream(torch.accelerator.current_stream())
+    assert torch.accelerator.current_stream().device.type == "mps"
+    torch.accelerator.set_stream(stream)
+    with stream:
+        assert torch.ones(2, device="mps").sum().item() == 2
+
+
+def test_device_index():
+    assert torch.accelerator.current_device_index() == 0
+    torch.accelerator.set_device_index(0)
+    with torch.accelerator.device_index(0):
+        assert torch.ones(1, device="mps").get_device() == 0
+    assert torch.accelerator.current_device_index() == 0
+
+
+@pytest.mark.usefixtures("settled")
+def test_accelerator_memory_figures():
+    before = torch.accelerator.memory_allocated()
+    assert before == torch.mps.current_allocated_memory()
+    torch.accelerator.reset_peak_memory_stats()
+    tensor = torch.empty(10_000, device="mps")
+    assert torch.accelerator.memory_allocated() - before == 40_000
+    del tensor
+    assert torch.accelerator.memory_allocated() == before
+    assert torch.accelerator.max_memory_allocated() - before == 40_000
+    torch.accelerator.reset_peak_memory_stats()
+    assert torch.accelerator.max_memory_allocated() == before
+    assert torch.accelerator.memory_reserved() >= before
+    assert torch.accelerator.max_memory_reserved() >= torch.accelerator.memory_reserved()
+
+
+@pytest.mark.usefixtures("settled")
+def test_memory_statistics_accumulate():
+    torch.accelerator.reset_accumulated_memory_stats()
+    for _ in range(3):
+        torch.empty(100, device="mps")
+    stats = torch.accelerator.memory_stats()
+    assert stats["allocated_bytes.all.allocated"] == 1200
+    assert stats["allocated_bytes.all.freed"] == 1200
+    assert stats["allocated_bytes.all.current"] == torch.mps.current_allocated_memory()
+
+
+def test_memory_info_has_free_and_total():
+    free, total = torch.accelerator.get_memory_info()
+    assert 0 < free <= total
+    assert total == torch.mps.recommended_max_memory()
+
+
+def test_device_capability_lists_the_dtypes_of_a_mac():
+    capability = torch.accelerator.get_device_capability()
+    dtypes = capability["supported_dtypes"]
+    assert {torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool} <= set(dtypes)
+    assert torch.float64 not in dtypes
+
+
+def test_profiler_signposts_are_harmless():
+    assert torch.mps.profiler.is_metal_capture_enabled() is False
+    assert torch.mps.profiler.is_capturing_metal() is False
+
+
+def test_deterministic_algorithms_run_on_mps():
+    torch.use_deterministic_algorithms(True)
+    try:
+        tensor = torch.zeros(3, device="mps")
+        tensor.index_add_(0, torch.tensor([0, 0], device="mps"), torch.ones(2, device="mps"))
+        assert tensor.tolist() == [2.0, 0.0, 0.0]
+    finally:
+        torch.use_deterministic_algorithms(False)

@@ -1,0 +1,87 @@
+"""The arrows between the rooms of the house (docs/architecture.md) point one way."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import openmps
+
+ROOT = Path(openmps.__file__).parent
+
+# Each room, and the rooms it may import. `errors` and `settings` are open to all.
+MAY_IMPORT = {
+    "mac": set(),
+    "build": set(),
+    "device": {"build", "mac"},
+    "cli": {"build", "device", "mac"},
+    "autoload": {"device"},
+    "pytest_plugin": {"device"},
+    "errors": set(),
+    "settings": set(),
+    "__init__": {"device"},
+    "__main__": {"cli"},
+}
+OPEN_TO_ALL = {"errors", "settings", "__init__"}
+MAY_IMPORT_TORCH = {"device", "cli", "pytest_plugin"}
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def room_of(module: Path) -> str:
+    relative = module.relative_to(ROOT)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imports(module: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_arrows_point_one_way(module: Path) -> None:
+    room = room_of(module)
+    for name in imports(module):
+        parts = name.split(".")
+        if parts[0] != "openmps":
+            continue
+        target = parts[1] if len(parts) > 1 else "__init__"
+        if target in ("activate", "is_active", "__version__"):
+            target = "__init__"
+        allowed = MAY_IMPORT[room] | OPEN_TO_ALL | {room}
+        assert target in allowed, f"{room} must not know {target}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_torch_is_known_to_few(module: Path) -> None:
+    if any(name.split(".")[0] == "torch" for name in imports(module)):
+        assert room_of(module) in MAY_IMPORT_TORCH
+
+
+def test_every_room_is_in_the_table() -> None:
+    assert {room_of(module) for module in MODULES} == set(MAY_IMPORT)
+
+
+def test_only_settings_reads_our_variables() -> None:
+    # The entry point is the exception: it must not import anything where nobody asked.
+    readers = {
+        str(module.relative_to(ROOT))
+        for module in MODULES
+        if 'environ.get("OPENMPS' in module.read_text()
+    }
+    assert readers == {"autoload.py"}
+
+
+def test_python_headers_stay_in_the_bindings() -> None:
+    for source in (ROOT / "csrc").iterdir():
+        text = source.read_text()
+        assert ("Python.h" in text or "torch/csrc" in text) == (source.name == "bindings.cpp")
