@@ -1,11 +1,11 @@
 // scaled_dot_product_attention. PyTorch's own version asks a dispatch stub which kernel to use, and
 // on Linux the stub has no mps slot and asserts. So the choice is made here, by asking the backing
-// device about backing views; the chosen operator then runs on the mps tensors as any other does,
-// and autograd, which sees only that operator, works as usual.
+// device about tensors of the same shape; the chosen operator then runs on the mps tensors as any
+// other does, and autograd, which sees only that operator, works as usual.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
@@ -21,6 +21,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention.h"
 #include "header.h"
 
 namespace openmps {
@@ -56,19 +57,21 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
               "is_causal=True");
 }
 
-Tensor view_for_choice(const Tensor& tensor) {
-  if (!is_mps(tensor)) return tensor;
-  auto view = backing_view(tensor);
-  if (tensor.requires_grad()) view.set_requires_grad(true);  // some kernels have no backward
-  return view;
+Tensor shape_for_choice(const Tensor& tensor) {
+  auto shape = shape_only(tensor);
+  if (tensor.requires_grad()) shape.set_requires_grad(true);  // some kernels have no backward
+  return shape;
 }
 
+// Straight to the backing device's kernel: it looks at shapes only, and torch.compile, which traces
+// this function with fake tensors, must not see the shapes it is asked about.
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
                const std::optional<Tensor>& mask, double dropout, bool causal,
                std::optional<double> scale, bool grouped) {
-  const auto mask_view = mask ? std::optional<Tensor>(view_for_choice(*mask)) : std::nullopt;
-  return at::_fused_sdp_choice(view_for_choice(query), view_for_choice(key), view_for_choice(value),
-                               mask_view, dropout, causal, scale, grouped);
+  const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;
+  return at::_ops::_fused_sdp_choice::redispatch(backing().keys, shape_for_choice(query),
+                                                 shape_for_choice(key), shape_for_choice(value),
+                                                 mask_shape, dropout, causal, scale, grouped);
 }
 
 // True means "attend": turn it into something to add to the scores.
@@ -130,8 +133,8 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   }
 }
 
-// Under vmap the tensors are wrappers without bytes, which no fused kernel could take.
-Tensor batched_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+// Under torch.func the tensors are wrappers without bytes, which no fused kernel could take.
+Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                          const std::optional<Tensor>& mask, double dropout, bool causal,
                          std::optional<double> scale, bool grouped) {
   if (!query.device().is_mps()) {
@@ -147,9 +150,22 @@ Tensor batched_attention(const Tensor& query, const Tensor& key, const Tensor& v
 // One function for both keys: it is made of other operators, so it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("scaled_dot_product_attention", attention); }
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("scaled_dot_product_attention", attention); }
-TORCH_LIBRARY_IMPL(aten, FuncTorchBatched, m) {
-  m.impl("scaled_dot_product_attention", batched_attention);
+// torch.func's wrappers of mps tensors do not say that they are mps: their gradients come here.
+TORCH_LIBRARY_IMPL(aten, AutogradOther, m) {
+  m.impl("scaled_dot_product_attention", wrapped_attention);
 }
 
 }  // namespace
+
+void register_vmapped_attention() {
+  struct Silent : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  } silent;
+  // PyTorch has a kernel under this key, for all devices; ours does the same for the others.
+  const c10::WarningUtils::WarningHandlerGuard no_warning_about_that(&silent);
+  static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::FuncTorchVmapMode,
+                                __FILE__, __LINE__);
+  library.impl("scaled_dot_product_attention", wrapped_attention);
+}
+
 }  // namespace openmps

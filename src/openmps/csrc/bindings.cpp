@@ -3,6 +3,7 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Storage.h>
 
+#include "attention.h"
 #include "backing.h"
 #include "boxed.h"
 #include "hooks.h"
@@ -30,6 +31,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   memory::set_high_watermark(memory::initial_high_watermark());
   hide_other_accelerators();
   install_hooks();
+  register_vmapped_attention();
   register_boxed_kernels();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS

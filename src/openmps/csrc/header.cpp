@@ -53,15 +53,17 @@ HeaderPool& make_pool() {
   return pool;
 }
 
-at::Tensor take_header() {
-  auto& free = (g_pool != nullptr ? *g_pool : make_pool()).free;
-  if (!free.empty()) {
-    auto header = std::move(free.back());
-    free.pop_back();
-    return header;
-  }
+at::Tensor new_header() {
   return at::detail::make_tensor<TensorImpl>(backing().keys, caffe2::TypeMeta::Make<float>(),
                                              backing().device);
+}
+
+at::Tensor take_header() {
+  auto& free = (g_pool != nullptr ? *g_pool : make_pool()).free;
+  if (free.empty()) return new_header();
+  auto header = std::move(free.back());
+  free.pop_back();
+  return header;
 }
 
 }  // namespace
@@ -76,6 +78,14 @@ at::Tensor backing_view(const at::Tensor& mps) {
   Fields::storage(impl) = backing_storage(source.unsafe_storage());
   label_backing(impl, source.key_set());
   return view;
+}
+
+at::Tensor shape_only(const at::Tensor& tensor) {
+  auto header = new_header();
+  auto& impl = *header.unsafeGetTensorImpl();
+  Fields::copy_geometry(*tensor.unsafeGetTensorImpl(), impl);
+  Fields::set_device(impl, backing().device);
+  return header;
 }
 
 void recycle(at::Tensor&& view) noexcept {

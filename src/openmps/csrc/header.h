@@ -26,6 +26,9 @@ inline bool is_plain(const at::Tensor& t) {
 // A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
 at::Tensor backing_view(const at::Tensor& mps);
 
+// A backing header with the geometry of any tensor, real or fake, and no bytes behind it.
+at::Tensor shape_only(const at::Tensor& tensor);
+
 // Takes a header back into the pool, unless a kernel kept it.
 void recycle(at::Tensor&& view) noexcept;
 
