@@ -79,9 +79,7 @@ def assert_module_agrees(
         rtol=rtol,
         atol=atol,
     )
-    assert_matches(
-        dict(twin.named_buffers()), dict(module.named_buffers()), rtol=rtol, atol=atol
-    )
+    assert_matches(dict(twin.named_buffers()), dict(module.named_buffers()), rtol=rtol, atol=atol)
 
 
 def _has_gradient(value: Any) -> bool:

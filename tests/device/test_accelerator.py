@@ -120,13 +120,44 @@ def test_memory_fraction_has_a_range(fraction):
         torch.mps.set_per_process_memory_fraction(fraction)
 
 
-def test_memory_fraction_is_accepted():
+@pytest.fixture
+def tight_memory(settled):
+    """Room for one more megabyte."""
+    allowed = torch.mps.current_allocated_memory() + (1 << 20)
+    torch.mps.set_per_process_memory_fraction(allowed / torch.mps.recommended_max_memory())
+    yield
+    torch.mps.set_per_process_memory_fraction(1.7)  # PyTorch's default
+
+
+GREEDY = {
+    "empty": lambda: torch.empty(1 << 19, device="mps"),
+    "rand": lambda: torch.rand(1 << 19, device="mps"),
+    "move": lambda: torch.ones(1 << 19).to("mps"),
+    "result": lambda: torch.ones(1, device="mps").repeat(1 << 19),
+    "boxed_result": lambda: torch.nn.functional.pad(torch.ones(1, device="mps"), (0, 1 << 19)),
+    "storage": lambda: torch.UntypedStorage(2 << 20, device="mps"),
+    "resize": lambda: torch.empty(0, device="mps").resize_(1 << 19),
+    "out": lambda: torch.cat([torch.ones(1 << 17, device="mps")] * 2, out=torch.ones(0).to("mps")),
+}
+
+
+@pytest.mark.usefixtures("tight_memory")
+@pytest.mark.parametrize("name", GREEDY)
+def test_memory_limit_is_kept(name):
+    before = torch.mps.current_allocated_memory()
+    with pytest.raises(RuntimeError, match="MPS backend out of memory"):
+        GREEDY[name]()
+    assert torch.mps.current_allocated_memory() == before
+    assert torch.ones(100, device="mps").sum().item() == 100
+
+
+def test_memory_limit_can_be_lifted():
     try:
-        for fraction in (0.5, 2.0, 1.0):
+        for fraction in (0.5, 2.0, 0.0):
             torch.mps.set_per_process_memory_fraction(fraction)
             assert torch.ones(2, device="mps").sum().item() == 2
     finally:
-        torch.mps.set_per_process_memory_fraction(0.0)  # no limit
+        torch.mps.set_per_process_memory_fraction(1.7)
 
 
 def test_events_time_the_work_between_them():

@@ -17,7 +17,7 @@ MASKS = {
     "bool_broadcast": lambda: torch.tensor([True, True, False, True, True, False]).view(1, 1, 1, 6),
     "float": lambda: torch.linspace(-2, 0, 36).view(6, 6),
     "float_per_head": lambda: torch.linspace(-2, 0, 2 * 3 * 36).view(2, 3, 6, 6),
-    "bool_per_batch": lambda: (torch.arange(2 * 36).view(2, 1, 6, 6) % 5 != 1),
+    "bool_per_batch": lambda: torch.arange(2 * 36).view(2, 1, 6, 6) % 5 != 1,
 }
 
 

@@ -309,9 +309,7 @@ def test_writing_through_views_keeps_gradients_right():
         copy.diagonal().copy_(v[:3])
         return copy**2
 
-    assert_agrees(
-        write, torch.randn(3, 4, requires_grad=True), torch.randn(3, requires_grad=True)
-    )
+    assert_agrees(write, torch.randn(3, 4, requires_grad=True), torch.randn(3, requires_grad=True))
 
 
 def test_multi_output_views_refuse_in_place_writes_under_grad():

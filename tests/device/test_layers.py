@@ -143,9 +143,7 @@ def test_activation_in_place_agrees(name):
 @pytest.mark.parametrize("name", ["GELU", "SiLU", "Softmax", "Sigmoid", "LogSoftmax", "Hardswish"])
 def test_activation_of_half_precision_agrees(name, dtype):
     torch.manual_seed(0)
-    assert_module_agrees(
-        ACTIVATIONS[name](), torch.randn(2, 4, 6, dtype=dtype, requires_grad=True)
-    )
+    assert_module_agrees(ACTIVATIONS[name](), torch.randn(2, 4, 6, dtype=dtype, requires_grad=True))
 
 
 def test_linear_layers_agree():

@@ -95,9 +95,7 @@ def test_ctc_loss_agrees(reduction):
     assert_agrees(
         lambda logits, labels: loss(logits, labels, (12, 10), (4, 3)), real(12, 2, 5), targets
     )
-    assert_agrees(
-        lambda logits, labels: loss(logits, labels, *lengths), real(12, 2, 5), targets
-    )
+    assert_agrees(lambda logits, labels: loss(logits, labels, *lengths), real(12, 2, 5), targets)
 
 
 def test_ctc_loss_with_joined_targets_and_impossible_alignments_agrees():

@@ -51,9 +51,7 @@ def test_save_and_load_keep_values_and_device(dtype, weights_only):
 )
 def test_map_location_to_the_cpu(location, weights_only):
     expected = torch.arange(6.0)
-    loaded = torch.load(
-        saved(expected.to("mps")), map_location=location, weights_only=weights_only
-    )
+    loaded = torch.load(saved(expected.to("mps")), map_location=location, weights_only=weights_only)
     if location == {"mps:0": "cpu"}:  # torch writes "mps"; this key never matches
         assert_matches(loaded, expected)
         return
@@ -74,9 +72,7 @@ def test_map_location_to_mps(location, weights_only):
 
 def test_location_tag_of_an_mps_storage_is_the_one_of_a_mac():
     seen = []
-    torch.load(
-        saved(torch.ones(2, device="mps")), map_location=lambda s, where: seen.append(where)
-    )
+    torch.load(saved(torch.ones(2, device="mps")), map_location=lambda s, where: seen.append(where))
     assert seen == ["mps"]
 
 

@@ -30,9 +30,7 @@ def assert_sparse_matches(actual, expected):
     assert actual.layout == expected.layout
     assert actual.shape == expected.shape
     assert actual.is_coalesced() == expected.is_coalesced()
-    assert_matches(
-        (actual._indices(), actual._values()), (expected._indices(), expected._values())
-    )
+    assert_matches((actual._indices(), actual._values()), (expected._indices(), expected._values()))
 
 
 def test_coo_is_made_on_mps():

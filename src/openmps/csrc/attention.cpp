@@ -18,6 +18,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -31,6 +32,9 @@ using at::Tensor;
 
 // at::sdp::SDPBackend, which the wheel's headers do not give the numbers of.
 enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2 };
+
+constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchGradWrapper,
+                                         c10::DispatchKey::FuncTorchBatched});
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
                   const std::optional<Tensor>& mask, bool causal) {
@@ -63,11 +67,17 @@ Tensor shape_for_choice(const Tensor& tensor) {
   return shape;
 }
 
-// Straight to the backing device's kernel: it looks at shapes only, and torch.compile, which traces
-// this function with fake tensors, must not see the shapes it is asked about.
+// Straight to the backing device's kernel, which looks at shapes only, with every layer above it
+// switched off: torch.compile, which traces this function with fake tensors, must not see them.
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
                const std::optional<Tensor>& mask, double dropout, bool causal,
                std::optional<double> scale, bool grouped) {
+  constexpr c10::DispatchKeySet kAbove =
+      c10::DispatchKeySet(c10::DispatchKeySet::FULL) -
+      c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
+  // The CPU's fused kernel would draw from the CPU's generator.
+  if (dropout > 0.0 && backing().is_cpu()) return kMath;
+  const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
   const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;
   return at::_ops::_fused_sdp_choice::redispatch(backing().keys, shape_for_choice(query),
                                                  shape_for_choice(key), shape_for_choice(value),
@@ -87,14 +97,38 @@ Tensor pad_last(const Tensor& tensor, int64_t multiple) {
   return excess == 0 ? tensor : at::pad(tensor, {0, multiple - excess});
 }
 
+// The CPU's fused kernel wants batch and head dimensions, even where newer releases choose it for
+// inputs without them.
+Tensor add_leading(Tensor tensor, int64_t dimensions) {
+  for (int64_t i = 0; i < dimensions; ++i) tensor = tensor.unsqueeze(0);
+  return tensor;
+}
+
 bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
   return at::GradMode::is_enabled() &&
          (query.requires_grad() || key.requires_grad() || value.requires_grad());
 }
 
+// Under torch.func the tensors are wrappers without bytes, which no fused kernel could take.
+Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const std::optional<Tensor>& mask, double dropout, bool causal,
+                         std::optional<double> scale, bool grouped) {
+  if (!query.device().is_mps()) {
+    return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale,
+                                                    grouped);
+  }
+  check_inputs(query, key, value, mask, causal);
+  return std::get<0>(at::_scaled_dot_product_attention_math(
+      query, key, value, additive(mask, query.dtype()), dropout, causal,
+      /*dropout_mask=*/std::nullopt, scale, grouped));
+}
+
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
+  if (query.key_set().has_any(kWrappers)) {
+    return wrapped_attention(query, key, value, mask, dropout, causal, scale, grouped);
+  }
   check_inputs(query, key, value, mask, causal);
   if (value.numel() == 0 || query.size(-2) == 0) {
     auto shape = query.sizes().vec();
@@ -106,8 +140,12 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   switch (choose(query, key, value, mask, dropout, causal, scale, grouped)) {
     case kFlash: {
       if (backing().is_cpu()) {
-        return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
-            query, key, value, dropout, causal, bias, scale));
+        const auto missing = std::max<int64_t>(0, 4 - query.dim());
+        auto out = std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+            add_leading(query, missing), add_leading(key, missing), add_leading(value, missing),
+            dropout, causal, bias && bias->dim() == 3 ? bias->unsqueeze(0) : bias, scale));
+        for (int64_t i = 0; i < missing; ++i) out = out.squeeze(0);
+        return out;
       }
       // The CUDA kernel wants a head size that is a multiple of 8; the scale is the true size's.
       const auto size = query.size(-1);
@@ -131,20 +169,6 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
       return std::get<0>(at::_scaled_dot_product_attention_math(
           query, key, value, bias, dropout, causal, /*dropout_mask=*/std::nullopt, scale, grouped));
   }
-}
-
-// Under torch.func the tensors are wrappers without bytes, which no fused kernel could take.
-Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const std::optional<Tensor>& mask, double dropout, bool causal,
-                         std::optional<double> scale, bool grouped) {
-  if (!query.device().is_mps()) {
-    return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale,
-                                                    grouped);
-  }
-  check_inputs(query, key, value, mask, causal);
-  return std::get<0>(at::_scaled_dot_product_attention_math(
-      query, key, value, additive(mask, query.dtype()), dropout, causal,
-      /*dropout_mask=*/std::nullopt, scale, grouped));
 }
 
 // One function for both keys: it is made of other operators, so it records its own gradient.

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "memory.h"
 #include "sparse.h"
 
 namespace openmps {
@@ -162,25 +163,28 @@ void Call::to_mps(c10::IValue& result) {
 void Call::settle() {
   if (settled_) return;
   settled_ = true;
+  size_t grown = 0;
   for (const auto& argument : arguments_) {
-    if (argument.written) settle(argument);
+    if (argument.written) grown += settle(argument);
   }
+  if (grown != 0) memory::check_grown(grown);
 }
 
-void Call::settle(const Argument& argument) {
+size_t Call::settle(const Argument& argument) {
   if (!is_plain(argument.mps)) {
     settle_sparse(argument.mps, argument.backing,
                   [this](const at::Tensor& part) { return to_mps(part); });
-    return;
+    return 0;
   }
   auto& impl = *argument.mps.unsafeGetTensorImpl();
   const auto storage = storage_to_mps(argument.backing.storage());
   if (!storage.is_alias_of(impl.unsafe_storage())) impl.set_storage_keep_dtype(storage);
-  follow_twin(*storage.unsafeGetStorageImpl());
+  const auto grown = follow_twin(*storage.unsafeGetStorageImpl());
   if (!same_geometry(argument.mps, argument.backing)) {
     impl.set_sizes_and_strides(argument.backing.sizes(), argument.backing.strides(),
                                argument.backing.storage_offset());
   }
+  return grown;
 }
 
 }  // namespace openmps

@@ -46,7 +46,7 @@ class Call {
   at::Tensor add(const at::Tensor& argument, bool written);
   c10::Storage storage_to_backing(const c10::Storage& mps);
   c10::Storage storage_to_mps(const c10::Storage& backing);
-  void settle(const Argument& argument);
+  size_t settle(const Argument& argument);  // by how many bytes it grew
 
   const std::string& op_;
   c10::SmallVector<Argument, 4> arguments_;

@@ -85,6 +85,10 @@ at::Tensor shape_only(const at::Tensor& tensor) {
   auto& impl = *header.unsafeGetTensorImpl();
   Fields::copy_geometry(*tensor.unsafeGetTensorImpl(), impl);
   Fields::set_device(impl, backing().device);
+  constexpr int64_t kAnySize = int64_t{1} << 62;  // views check their bounds against this
+  Fields::storage(impl) = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), c10::SymInt(kAnySize),
+      c10::DataPtr(nullptr, backing().device), /*allocator=*/nullptr, /*resizable=*/false);
   return header;
 }
 

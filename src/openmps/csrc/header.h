@@ -26,7 +26,8 @@ inline bool is_plain(const at::Tensor& t) {
 // A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
 at::Tensor backing_view(const at::Tensor& mps);
 
-// A backing header with the geometry of any tensor, real or fake, and no bytes behind it.
+// A backing tensor with the geometry of any tensor, real or fake, and no bytes: it can be looked at
+// and viewed, not read.
 at::Tensor shape_only(const at::Tensor& tensor);
 
 // Takes a header back into the pool, unless a kernel kept it.

@@ -43,6 +43,16 @@ c10::CachingDeviceAllocator::DeviceStats backing_statistics() {
 
 constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
+[[noreturn]] void out_of_memory(size_t allocated, size_t wanted) {
+  const auto other = reserved_bytes() - std::min(reserved_bytes(), allocated_bytes());
+  TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(allocated),
+              ", other allocations: ", readable(other),
+              ", max allowed: ", readable(static_cast<uint64_t>(g_limit.load(relaxed))),
+              "). Tried to allocate ", readable(wanted),
+              " on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
+              "for memory allocations (may cause system failure).");
+}
+
 }  // namespace
 
 void count_allocation(size_t bytes) noexcept {
@@ -59,15 +69,15 @@ void count_release(size_t bytes) noexcept {
 }
 
 void check_limit(size_t bytes) {
-  const auto limit = g_limit.load(relaxed);
-  if (g_current.load(relaxed) + static_cast<int64_t>(bytes) <= limit) return;
-  const auto allocated = allocated_bytes();
-  TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(allocated),
-              ", other allocations: ", readable(reserved_bytes() - allocated),
-              ", max allowed: ", readable(static_cast<uint64_t>(limit)), "). Tried to allocate ",
-              readable(bytes),
-              " on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
-              "for memory allocations (may cause system failure).");
+  if (g_current.load(relaxed) + static_cast<int64_t>(bytes) > g_limit.load(relaxed)) {
+    out_of_memory(allocated_bytes(), bytes);
+  }
+}
+
+void check_grown(size_t bytes) {
+  if (g_current.load(relaxed) > g_limit.load(relaxed)) {
+    out_of_memory(allocated_bytes() - bytes, bytes);
+  }
 }
 
 void set_high_watermark(double ratio) {

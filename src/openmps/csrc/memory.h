@@ -14,6 +14,8 @@ void count_release(size_t bytes) noexcept;
 
 // Throws a Mac's out-of-memory error if `bytes` more would pass the high watermark.
 void check_limit(size_t bytes);
+// The same for `bytes` that are counted already: a tensor that grew inside an operator.
+void check_grown(size_t bytes);
 // The limit as a multiple of the Mac's recommended maximum; 0 lifts it.
 void set_high_watermark(double ratio);
 // What PYTORCH_MPS_HIGH_WATERMARK_RATIO says, or a Mac's default.

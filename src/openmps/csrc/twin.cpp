@@ -59,15 +59,18 @@ c10::Storage mps_storage(c10::Storage twin) {
   return new_storage(bytes, std::move(data), c10::GetAllocator(c10::kMPS), resizable);
 }
 
-void follow_twin(StorageImpl& mps) {
+size_t follow_twin(StorageImpl& mps) {
   auto* twin = twin_of(mps);
-  if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return;
+  if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return 0;
+  const auto before = mps.nbytes();
+  const auto now = twin->nbytes();
   auto owned = c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
   // The old DataPtr's deleter will count the twin's new size; make up for the difference here.
-  memory::count_release(mps.nbytes());
-  memory::count_allocation(twin->nbytes());
+  memory::count_release(before);
+  memory::count_allocation(now);
   mps.set_data_ptr_noswap(own_twin(std::move(owned)));
-  mps.set_nbytes(twin->nbytes());
+  mps.set_nbytes(now);
+  return now > before ? now - before : 0;
 }
 
 }  // namespace openmps

@@ -20,6 +20,7 @@ c10::Storage backing_storage(const c10::Storage& mps);
 c10::Storage mps_storage(c10::Storage twin);
 
 // After the twin was resized in place: makes the mps storage point at the twin's bytes again.
-void follow_twin(c10::StorageImpl& mps);
+// Returns by how many bytes it grew.
+size_t follow_twin(c10::StorageImpl& mps);
 
 }  // namespace openmps

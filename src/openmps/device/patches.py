@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from openmps.device import streams
 from openmps.mac.chips import Mac
 
 
@@ -38,6 +39,14 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             "its mps case is compiled into Mac builds only; torch.load and pickle need it",
         ),
     ]
+    if hasattr(torch.mps, "Stream"):
+        table += [
+            Patch(bindings, "_mps_getCurrentStream", streams.current_stream, mac_only),
+            Patch(bindings, "_mps_setStream", streams.set_stream, mac_only),
+            Patch(
+                torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only
+            ),
+        ]
     if engine == "cuda":
         hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
         table += [
