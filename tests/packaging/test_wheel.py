@@ -62,9 +62,8 @@ def test_it_trains_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     (packages,) = venv.glob("lib/python*/site-packages")
     install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python"), *install], check=True
-    )
+    pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python")]
+    subprocess.run([*pip, *install], check=True)
     # torch alone is borrowed: it is large, and not what is tested here.
     (packages / "borrowed.pth").write_text("\n".join(_site_packages_with_torch()))
     environment = {

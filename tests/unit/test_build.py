@@ -102,9 +102,7 @@ def test_a_damaged_entry_is_built_again(tmp_path: Path, use_compiler, damage: st
 def test_two_processes_build_once(tmp_path: Path, use_compiler) -> None:
     use_compiler(GOOD)
     context = multiprocessing.get_context("fork")
-    workers = [
-        context.Process(target=build, args=(tmp_path, tmp_path / "cache")) for _ in range(4)
-    ]
+    workers = [context.Process(target=build, args=(tmp_path, tmp_path / "cache")) for _ in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -43,9 +43,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
         table += [
             Patch(bindings, "_mps_getCurrentStream", streams.current_stream, mac_only),
             Patch(bindings, "_mps_setStream", streams.set_stream, mac_only),
-            Patch(
-                torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only
-            ),
+            Patch(torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only),
         ]
     if engine == "cuda":
         hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"

@@ -12,7 +12,7 @@ _ids = itertools.count(1)
 class StreamBase:
     """Stands in for torch._C._MPSStreamBase, which is compiled into Mac builds only."""
 
-    # torch.mps.Stream gets this base after it was made: without a __new__ here, it keeps the old one.
+    # torch.mps.Stream gets this base after it was made, and would keep the __new__ of its old one.
     def __new__(cls, *_: object, **__: object) -> StreamBase:
         return object.__new__(cls)
 
