@@ -10,30 +10,51 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pair:
-    """Median seconds per call of a baseline and of the thing measured."""
+    """Seconds per call of a baseline and of the thing measured, round by round.
 
-    base_s: float
-    other_s: float
+    Differences are taken within a round and summed up by their median: a machine that slows down
+    half-way does not move it.
+    """
+
+    base: list[float]
+    other: list[float]
+
+    @property
+    def base_s(self) -> float:
+        return statistics.median(self.base)
+
+    @property
+    def other_s(self) -> float:
+        return statistics.median(self.other)
 
     @property
     def ratio(self) -> float:
         return self.other_s / self.base_s
 
     @property
+    def fastest_ratio(self) -> float:
+        """Of the best rounds: what is left when the rest of the machine is quiet."""
+        return min(self.other) / min(self.base)
+
+    @property
     def over_us(self) -> float:
-        return (self.other_s - self.base_s) * 1e6
+        return statistics.median(o - b for b, o in zip(self.base, self.other, strict=True)) * 1e6
 
 
 def alternate(
     base: Callable[[], object], other: Callable[[], object], *, calls: int, rounds: int
 ) -> Pair:
-    """Times `calls` calls of each in turn, `rounds` times, after one unmeasured round."""
-    times: tuple[list[float], list[float]] = ([], [])
+    """Times `calls` calls of each, `rounds` times, after one unmeasured round.
+
+    Who goes first changes with every round.
+    """
+    pair = Pair([], [])
+    sides = [(pair.base, base), (pair.other, other)]
     for turn in range(rounds + 1):
-        for side, function in enumerate((base, other)):
+        for times, function in sides if turn % 2 else reversed(sides):
             begin = time.perf_counter()
             for _ in range(calls):
                 function()
             if turn:
-                times[side].append((time.perf_counter() - begin) / calls)
-    return Pair(statistics.median(times[0]), statistics.median(times[1]))
+                times.append((time.perf_counter() - begin) / calls)
+    return pair

@@ -294,3 +294,16 @@ def test_deterministic_algorithms_run_on_mps():
         assert tensor.tolist() == [2.0, 0.0, 0.0]
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.skipif(not hasattr(torch.mps, "Stream"), reason="torch.mps.Stream is new in 2.15")
+def test_streams_run_in_order():
+    other = torch.mps.Stream()
+    assert torch.mps.current_stream() == torch.mps.default_stream()
+    assert other != torch.mps.default_stream()
+    with torch.mps.stream(other):
+        assert torch.mps.current_stream() == other
+        result = torch.ones(2, device="mps") + 1
+    other.synchronize()
+    assert torch.mps.current_stream() == torch.mps.default_stream()
+    assert result.tolist() == [2.0, 2.0]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -401,3 +403,12 @@ def test_gradient_checkpoint_early_stop_with_nested_blocks():
     assert_agrees(
         lambda x: checkpoint(inner, x, use_reentrant=False), torch.randn(4, requires_grad=True)
     )
+
+
+def test_backward_runs_in_the_calling_thread():
+    """A second thread would bring a second team of OpenMP workers, in the first one's way."""
+    threads = []
+    x = torch.ones(3, device="mps", requires_grad=True)
+    x.register_hook(lambda grad: threads.append(threading.get_ident()))
+    (x * 2).sum().backward()
+    assert threads == [threading.get_ident()]

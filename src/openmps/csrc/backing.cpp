@@ -1,6 +1,7 @@
 #include "backing.h"
 
 #include <ATen/Context.h>
+#include <c10/core/AutogradState.h>
 
 namespace openmps {
 
@@ -24,6 +25,13 @@ void choose_backing(c10::DeviceType type) {
   b.backing_bits = c10::DispatchKeySet(component).raw_repr();
   b.foreign_bits = b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
   g_backing = b;
+}
+
+void prepare_thread() {
+  // Autograd gives an accelerator's backward a thread of its own, to keep its queue fed. On the CPU
+  // there is no queue, and a second thread means a second team of OpenMP workers: the two teams
+  // spin in each other's way, and a small model's step takes a third longer.
+  if (backing().is_cpu()) c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
 }
 
 void synchronize_backing() {

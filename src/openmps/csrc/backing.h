@@ -39,6 +39,9 @@ inline c10::impl::VirtualGuardImpl backing_guard() {
   return c10::impl::VirtualGuardImpl(g_backing.device.type());
 }
 
+// Call once in every thread that uses mps, before its first operator.
+void prepare_thread();
+
 // Waits for everything queued on the backing device. The CPU has no queue.
 void synchronize_backing();
 

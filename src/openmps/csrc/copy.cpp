@@ -13,26 +13,9 @@ namespace {
 
 using at::Tensor;
 
-// Either side of a copy, on a device that PyTorch's own copy kernels know.
-class CopySide {
- public:
-  explicit CopySide(const Tensor& tensor)
-      : borrowed_(is_mps(tensor)), tensor_(borrowed_ ? backing_view(tensor) : tensor) {}
-  ~CopySide() {
-    if (borrowed_) recycle(std::move(tensor_));
-  }
-  CopySide(const CopySide&) = delete;
-  CopySide& operator=(const CopySide&) = delete;
-  Tensor& get() { return tensor_; }
-
- private:
-  bool borrowed_;
-  Tensor tensor_;
-};
-
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
-  CopySide to(self);
-  CopySide from(source);
+  BackingView to(self);
+  BackingView from(source);
   to.get().copy_(from.get(), non_blocking);
   return self;
 }
@@ -48,7 +31,7 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  CopySide from(self);
+  BackingView from(self);
   return at::_local_scalar_dense(from.get());
 }
 

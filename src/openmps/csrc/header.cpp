@@ -48,6 +48,7 @@ __attribute__((tls_model("initial-exec"))) thread_local HeaderPool* g_pool = nul
 HeaderPool::~HeaderPool() { g_pool = nullptr; }
 
 HeaderPool& make_pool() {
+  prepare_thread();
   thread_local HeaderPool pool;  // destroyed with the thread
   g_pool = &pool;
   return pool;
@@ -66,18 +67,71 @@ at::Tensor take_header() {
   return header;
 }
 
-}  // namespace
-
-at::Tensor backing_view(const at::Tensor& mps) {
+// All of a view but its storage.
+at::Tensor view_without_storage(const at::Tensor& mps) {
   auto view = take_header();
   auto& impl = *view.unsafeGetTensorImpl();
   const auto& source = *mps.unsafeGetTensorImpl();
   Fields::copy_geometry(source, impl);
   // A tensor made by detach() refuses resizes; the view must refuse them in its place.
   impl.set_allow_tensor_metadata_change(source.allow_tensor_metadata_change());
-  Fields::storage(impl) = backing_storage(source.unsafe_storage());
   label_backing(impl, source.key_set());
   return view;
+}
+
+// Whether no kernel kept the header or hung something on it.
+bool is_unused(const at::Tensor& view) {
+  return view.use_count() == 1 && view.weak_use_count() == 1 &&
+         view.unsafeGetTensorImpl()->autograd_meta() == nullptr;
+}
+
+void put_back(at::Tensor&& header) noexcept {
+  if (g_pool != nullptr && g_pool->free.size() < HeaderPool::kMost) {
+    g_pool->free.push_back(std::move(header));
+  }
+}
+
+}  // namespace
+
+at::Tensor backing_view(const at::Tensor& mps) {
+  auto view = view_without_storage(mps);
+  Fields::storage(*view.unsafeGetTensorImpl()) =
+      backing_storage(mps.unsafeGetTensorImpl()->unsafe_storage());
+  return view;
+}
+
+BackingView::BackingView(const at::Tensor& tensor) {
+  if (!is_mps(tensor)) {
+    kind_ = Kind::kPassed;
+    view_ = tensor;
+    return;
+  }
+  view_ = view_without_storage(tensor);
+  auto& storage = Fields::storage(*view_.unsafeGetTensorImpl());
+  const auto& source = tensor.unsafeGetTensorImpl()->unsafe_storage();
+  if (auto* twin = twin_of(*source.unsafeGetStorageImpl())) {
+    kind_ = Kind::kBorrowed;
+    storage = c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
+  } else {
+    kind_ = Kind::kOwned;
+    storage = backing_storage(source);
+  }
+}
+
+BackingView::~BackingView() {
+  if (kind_ == Kind::kPassed) return;
+  if (kind_ == Kind::kOwned) {
+    recycle(std::move(view_));
+    return;
+  }
+  auto& storage = Fields::storage(*view_.unsafeGetTensorImpl());
+  if (is_unused(view_)) {
+    storage.unsafeReleaseStorageImpl();
+    put_back(std::move(view_));
+  } else {
+    // A kernel kept the view: from now on it owns its storage.
+    c10::raw::intrusive_ptr::incref(storage.unsafeGetStorageImpl());
+  }
 }
 
 at::Tensor shape_only(const at::Tensor& tensor) {
@@ -93,14 +147,9 @@ at::Tensor shape_only(const at::Tensor& tensor) {
 }
 
 void recycle(at::Tensor&& view) noexcept {
-  // A kernel that kept the header, or hung something on it, keeps it for good.
-  if (view.use_count() != 1 || view.weak_use_count() != 1) return;
-  auto& impl = *view.unsafeGetTensorImpl();
-  if (impl.autograd_meta() != nullptr || g_pool == nullptr) return;
-  auto& free = g_pool->free;
-  if (free.size() >= HeaderPool::kMost) return;
-  Fields::storage(impl) = c10::Storage();
-  free.push_back(std::move(view));
+  if (!is_unused(view)) return;
+  Fields::storage(*view.unsafeGetTensorImpl()) = c10::Storage();
+  put_back(std::move(view));
 }
 
 at::Tensor relabel_fresh(at::Tensor result) {

@@ -33,6 +33,26 @@ at::Tensor shape_only(const at::Tensor& tensor);
 // Takes a header back into the pool, unless a kernel kept it.
 void recycle(at::Tensor&& view) noexcept;
 
+// The view for the length of one call of a kernel that never replaces an argument's storage: it
+// names the storage without counting as an owner, which saves two atomic operations. The mps tensor
+// must outlive it. A tensor of another device passes through as it is.
+class BackingView {
+ public:
+  explicit BackingView(const at::Tensor& tensor);
+  BackingView(const BackingView&) = delete;
+  BackingView& operator=(const BackingView&) = delete;
+  ~BackingView();
+
+  at::Tensor& get() { return view_; }
+  const at::Tensor& get() const { return view_; }
+  bool is_of_mps() const { return kind_ != Kind::kPassed; }
+
+ private:
+  enum class Kind : uint8_t { kPassed, kOwned, kBorrowed };
+  Kind kind_;
+  at::Tensor view_;
+};
+
 // An mps tensor that takes the place of `result`, a backing tensor that `is_fresh`.
 at::Tensor relabel_fresh(at::Tensor result);
 

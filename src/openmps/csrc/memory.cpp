@@ -14,11 +14,13 @@
 namespace openmps::memory {
 namespace {
 
-std::atomic<int64_t> g_current{0};
+// Bytes in use are what was ever allocated less what was ever released: one atomic addition for
+// each allocation and each release, which small operators feel.
+std::atomic<int64_t> g_allocated{0};
+std::atomic<int64_t> g_released{0};
 std::atomic<int64_t> g_peak{0};
-std::atomic<int64_t> g_taken{0};  // bytes ever allocated
-std::atomic<int64_t> g_taken_at_reset{0};
-std::atomic<int64_t> g_freed_at_reset{0};
+std::atomic<int64_t> g_allocated_at_reset{0};
+std::atomic<int64_t> g_released_at_reset{0};
 std::atomic<int64_t> g_limit{std::numeric_limits<int64_t>::max()};
 
 // As PyTorch's allocators print sizes.
@@ -36,6 +38,12 @@ std::string readable(uint64_t bytes) {
 }
 
 constexpr auto relaxed = std::memory_order_relaxed;
+
+// Releases first: read the other way round, one in between would make the sum too small.
+int64_t in_use() {
+  const auto released = g_released.load(relaxed);
+  return g_allocated.load(relaxed) - released;
+}
 
 c10::CachingDeviceAllocator::DeviceStats backing_statistics() {
   return c10::getDeviceAllocator(backing().device.type())->getDeviceStats(backing().device.index());
@@ -57,25 +65,25 @@ constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGG
 
 void count_allocation(size_t bytes) noexcept {
   const auto size = static_cast<int64_t>(bytes);
-  const auto now = g_current.fetch_add(size, relaxed) + size;
-  g_taken.fetch_add(size, relaxed);
+  const auto released = g_released.load(relaxed);
+  const auto now = g_allocated.fetch_add(size, relaxed) + size - released;
   auto peak = g_peak.load(relaxed);
   while (now > peak && !g_peak.compare_exchange_weak(peak, now, relaxed)) {
   }
 }
 
 void count_release(size_t bytes) noexcept {
-  g_current.fetch_sub(static_cast<int64_t>(bytes), relaxed);
+  g_released.fetch_add(static_cast<int64_t>(bytes), relaxed);
 }
 
 void check_limit(size_t bytes) {
-  if (g_current.load(relaxed) + static_cast<int64_t>(bytes) > g_limit.load(relaxed)) {
+  if (in_use() + static_cast<int64_t>(bytes) > g_limit.load(relaxed)) {
     out_of_memory(allocated_bytes(), bytes);
   }
 }
 
 void check_grown(size_t bytes) {
-  if (g_current.load(relaxed) > g_limit.load(relaxed)) {
+  if (in_use() > g_limit.load(relaxed)) {
     out_of_memory(allocated_bytes() - bytes, bytes);
   }
 }
@@ -93,9 +101,7 @@ double initial_high_watermark() {
   return text == nullptr ? 1.7 : std::strtod(text, nullptr);
 }
 
-size_t allocated_bytes() noexcept {
-  return static_cast<size_t>(std::max<int64_t>(0, g_current.load(relaxed)));
-}
+size_t allocated_bytes() noexcept { return static_cast<size_t>(std::max<int64_t>(0, in_use())); }
 
 size_t reserved_bytes() {
   if (backing().is_cpu()) return allocated_bytes();
@@ -105,22 +111,20 @@ size_t reserved_bytes() {
 c10::CachingDeviceAllocator::DeviceStats statistics() {
   c10::CachingDeviceAllocator::DeviceStats stats;
   auto& allocated = stats.allocated_bytes[kAll];
-  allocated.current = g_current.load(relaxed);
+  allocated.current = in_use();
   allocated.peak = g_peak.load(relaxed);
-  const auto taken = g_taken.load(relaxed);
-  allocated.allocated = taken - g_taken_at_reset.load(relaxed);
-  allocated.freed = taken - allocated.current - g_freed_at_reset.load(relaxed);
+  allocated.allocated = g_allocated.load(relaxed) - g_allocated_at_reset.load(relaxed);
+  allocated.freed = g_released.load(relaxed) - g_released_at_reset.load(relaxed);
   stats.reserved_bytes[kAll] =
       backing().is_cpu() ? allocated : backing_statistics().reserved_bytes[kAll];
   return stats;
 }
 
-void reset_peak() { g_peak.store(g_current.load(relaxed), relaxed); }
+void reset_peak() { g_peak.store(in_use(), relaxed); }
 
 void reset_accumulated() {
-  const auto taken = g_taken.load(relaxed);
-  g_taken_at_reset.store(taken, relaxed);
-  g_freed_at_reset.store(taken - g_current.load(relaxed), relaxed);
+  g_allocated_at_reset.store(g_allocated.load(relaxed), relaxed);
+  g_released_at_reset.store(g_released.load(relaxed), relaxed);
 }
 
 }  // namespace openmps::memory

@@ -29,42 +29,34 @@ struct Parameter {
 
 // A tensor: passed as its backing view.
 struct TensorParameter {
-  const at::Tensor& mps;
-  at::Tensor view;
-  bool borrowed;
+  const at::Tensor& original;
+  BackingView view;
 
-  TensorParameter(const char* op, const at::Tensor& t, bool written) : mps(t), borrowed(is_mps(t)) {
-    if (borrowed) {
-      view = backing_view(t);
-    } else if (t.defined()) {
-      if (written || t.dim() != 0) check_same_device(op, t, written);
-      view = t;
+  TensorParameter(const char* op, const at::Tensor& t, bool written) : original(t), view(t) {
+    if (!view.is_of_mps() && t.defined() && (written || t.dim() != 0)) {
+      check_same_device(op, t, written);
     }
   }
-  TensorParameter(const TensorParameter&) = delete;
-  TensorParameter& operator=(const TensorParameter&) = delete;
-  ~TensorParameter() {
-    if (borrowed) recycle(std::move(view));
-  }
   const at::Tensor* find(const at::Tensor& result) const {
-    return borrowed && view.is_same(result) ? &mps : nullptr;
+    return view.is_of_mps() && view.get().is_same(result) ? &original : nullptr;
   }
   const c10::Storage* find_storage(const c10::Storage& storage) const {
-    return borrowed && view.storage().is_alias_of(storage) ? &mps.storage() : nullptr;
+    return view.is_of_mps() && view.get().storage().is_alias_of(storage) ? &original.storage()
+                                                                         : nullptr;
   }
 };
 
 template <>
 struct Parameter<const at::Tensor&> : TensorParameter {
   Parameter(const char* op, const at::Tensor& t) : TensorParameter(op, t, false) {}
-  const at::Tensor& pass() { return view; }
+  const at::Tensor& pass() { return view.get(); }
 };
 
 template <>
 struct Parameter<at::Tensor&> : TensorParameter {
-  Parameter(const char* op, at::Tensor& t) : TensorParameter(op, t, true), original(t) {}
-  at::Tensor& pass() { return view; }
-  at::Tensor& original;
+  Parameter(const char* op, at::Tensor& t) : TensorParameter(op, t, true), written(t) {}
+  at::Tensor& pass() { return view.get(); }
+  at::Tensor& written;
 };
 
 template <>
@@ -76,7 +68,7 @@ struct Parameter<const std::optional<at::Tensor>&> {
   }
   const std::optional<at::Tensor>& pass() {
     // Copies one reference; given up again before the view goes back to the pool.
-    if (tensor) passed = tensor->view;
+    if (tensor) passed = tensor->view.get();
     return passed;
   }
   ~Parameter() { passed.reset(); }
@@ -144,7 +136,7 @@ struct OnBacking<Op, Result(Args...)> {
   template <class First, class... Rest>
   static at::Tensor& written(First& first, Rest&... rest) {
     if constexpr (std::is_same_v<First, Parameter<at::Tensor&>>) {
-      return first.original;
+      return first.written;
     } else {
       return written(rest...);
     }
