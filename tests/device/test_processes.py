@@ -131,7 +131,7 @@ def test_a_process_that_leaves_tensors_behind_exits_quietly():
         "keep = torch.ones(10, device='mps', requires_grad=True)\n"
         "(keep * 2).sum().backward()\n"
         "event = torch.mps.Event()\n"
-        "alias = torch.mps._host_alias_storage(keep.detach().untyped_storage())\n"
+        "alias = torch._C._mps_host_alias_storage(keep.detach().untyped_storage())\n"
         "import threading\n"
         "threading.Thread(target=lambda: torch.ones(3, device='mps') + 1).start()\n"
     )

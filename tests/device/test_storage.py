@@ -10,13 +10,13 @@ from .agreement import assert_matches
 
 def alias_of(tensor):
     """A cpu tensor over the bytes of a float32 mps tensor."""
-    storage = torch.mps._host_alias_storage(tensor.untyped_storage())
+    storage = torch._C._mps_host_alias_storage(tensor.untyped_storage())
     return torch.empty(0).set_(storage)
 
 
 def test_host_alias_has_the_same_address_and_size():
     tensor = torch.arange(6.0, device="mps")
-    alias = torch.mps._host_alias_storage(tensor.untyped_storage())
+    alias = torch._C._mps_host_alias_storage(tensor.untyped_storage())
     assert alias.device.type == "cpu"
     assert alias.data_ptr() == tensor.data_ptr()
     assert alias.nbytes() == tensor.untyped_storage().nbytes()
@@ -63,7 +63,7 @@ def test_results_have_an_alias_too(make):
 
 def test_alias_of_a_view_is_the_alias_of_its_base():
     tensor = torch.arange(6.0, device="mps")
-    alias = torch.mps._host_alias_storage(tensor[2:].untyped_storage())
+    alias = torch._C._mps_host_alias_storage(tensor[2:].untyped_storage())
     assert alias.data_ptr() == tensor.data_ptr()
     assert alias.nbytes() == 24
 
@@ -84,11 +84,11 @@ def test_alias_outlives_the_tensor():
 
 def test_alias_of_something_else_raises():
     with pytest.raises(TypeError):
-        torch.mps._host_alias_storage(torch.ones(2, device="mps"))
+        torch._C._mps_host_alias_storage(torch.ones(2, device="mps"))
     with pytest.raises(TypeError):
-        torch.mps._host_alias_storage(None)
+        torch._C._mps_host_alias_storage(None)
     with pytest.raises(ValueError, match="expected an MPS storage, got device=cpu"):
-        torch.mps._host_alias_storage(torch.ones(2).untyped_storage())
+        torch._C._mps_host_alias_storage(torch.ones(2).untyped_storage())
 
 
 def test_operators_leave_their_inputs_where_they_are():
@@ -193,3 +193,10 @@ def test_resizing_an_mps_storage_is_refused_as_on_a_mac():
     with pytest.raises(RuntimeError, match="got unexpected device type mps"):
         storage.resize_(100)
     assert storage.nbytes() == 16
+
+
+@pytest.mark.skipif(not hasattr(torch.mps, "_host_alias_storage"), reason="new in torch 2.12")
+def test_torch_mps_offers_the_host_alias():
+    tensor = torch.arange(4.0, device="mps")
+    alias = torch.mps._host_alias_storage(tensor.untyped_storage())
+    assert (alias.device.type, alias.data_ptr()) == ("cpu", tensor.data_ptr())

@@ -143,5 +143,5 @@ def test_borrowed_bytes_do_not_resize():
     with pytest.raises(RuntimeError, match="not resizable"):
         borrowed.resize_(100)
     with pytest.raises(RuntimeError, match="not allocated by the MPSAllocator"):
-        torch.mps._host_alias_storage(borrowed.untyped_storage())
+        torch._C._mps_host_alias_storage(borrowed.untyped_storage())
     assert_matches(borrowed[:2] + 1, torch.tensor([1.0, 2.0]))
