@@ -7,6 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from openmps.cli import run
+from openmps.errors import OpenmpsError
+
 
 def test_the_program_gets_its_own_arguments_and_exit_code(python, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys; print(sys.argv); sys.exit(7)")
@@ -69,3 +74,10 @@ def test_signals_reach_the_program(tmp_path: Path) -> None:
     assert process.wait(timeout=30) == -signal.SIGTERM
     assert time.monotonic() - begin < 20
     process.stdout.close()
+
+
+def test_a_package_without_its_entry_point_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    run.check_installed()
+    monkeypatch.setattr(run, "entry_points", lambda group: [])
+    with pytest.raises(OpenmpsError, match="pip install"):
+        run.check_installed()

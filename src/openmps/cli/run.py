@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from openmps import settings
@@ -54,6 +55,7 @@ def _check_program(command: list[str]) -> None:
 def _check_possible(environment: dict[str, str]) -> None:
     """Fails here, with a clear error, what would otherwise be a warning inside the program."""
     os.environ.update(environment)
+    check_installed()
     parse_mac(settings.MAC.read(), settings.MACOS.read())
     if sys.platform == "darwin":
         return
@@ -63,3 +65,13 @@ def _check_possible(environment: dict[str, str]) -> None:
 
         engine.choose(name)
     core.build()
+
+
+def check_installed() -> None:
+    """The program gets the device through torch's plug-ins: ours must be among them."""
+    if not any(entry.name == "openmps" for entry in entry_points(group="torch.backends")):
+        raise OpenmpsError(
+            "openmps can be imported here but is not installed, so torch would not find it",
+            found=f"no openmps among the torch.backends entry points of {sys.executable}",
+            next_step="pip install it into this Python",
+        )
