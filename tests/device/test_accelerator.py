@@ -296,7 +296,7 @@ def test_deterministic_algorithms_run_on_mps():
         torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.skipif(not hasattr(torch.mps, "Stream"), reason="torch.mps.Stream is new in 2.15")
+@pytest.mark.skipif(not hasattr(torch.mps, "Stream"), reason="this torch has no torch.mps.Stream")
 def test_streams_run_in_order():
     other = torch.mps.Stream()
     assert torch.mps.current_stream() == torch.mps.default_stream()

@@ -2,7 +2,6 @@
 // on Linux the stub has no mps slot and asserts. So the choice is made here, by asking the backing
 // device about tensors of the same shape; the chosen operator then runs on the mps tensors as any
 // other does, and autograd, which sees only that operator, works as usual.
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>

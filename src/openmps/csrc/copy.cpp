@@ -1,7 +1,6 @@
 // Copies between mps and any device, and reading one number. The mps side takes part as its backing
 // view, so a copy moves bytes exactly once.
 #include <ATen/ops/copy.h>
-#include <ATen/ops/item.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/resize.h>
 #include <torch/library.h>

@@ -1,4 +1,4 @@
-"""torch.mps.Stream, which torch has since 2.15. The device runs in order: all streams are one."""
+"""torch.mps.Stream, which newer torch has (2.15 does). The device runs in order: all are one."""
 
 from __future__ import annotations
 
