@@ -1,0 +1,167 @@
+"""The compiler for kernels: clang of the ziglang wheel, or the user's clang or g++.
+
+One run takes some 20 ms: `zig clang` is the plain clang driver and `zig ld.lld` the plain linker.
+(`zig cc` would first build a C library, which takes a minute and is not needed.)
+Argument lists only, never a shell; nothing of a shader's text is ever an argument.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openmps import settings
+from openmps.errors import CompileError, CompilerNotFound
+
+# Metal's rules where C++ leaves something undefined or to the platform.
+DIALECT = (
+    "-std=c++17", "-nostdinc", "-fPIC", "-w", "-fwrapv", "-fno-strict-aliasing",
+    "-fno-finite-loops", "-ffp-contract=off", "-fno-math-errno", "-fsigned-char",
+    "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-fno-delete-null-pointer-checks", "-fno-asynchronous-unwind-tables",
+)  # fmt: skip
+FAST_MATH = ("-ffast-math", "-ffp-contract=fast")
+LONGEST_COMPILE_S = 300
+
+
+@dataclass(frozen=True)
+class ShaderCompiler:
+    """kind: clang, which lanes need, or gcc. `identity` changes when its output may change."""
+
+    kind: str
+    compile: tuple[str, ...]
+    link: tuple[str, ...]
+    identity: str
+
+    def run(self, arguments: Sequence[str], folder: Path, *, link: bool = False) -> str:
+        """Runs in `folder` and returns what was said. Raises CompileRefused with it on failure."""
+        command = [*(self.link if link else self.compile), *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "LC_ALL": "C"},
+                timeout=LONGEST_COMPILE_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise CompileRefused(
+                f"error: the compiler took longer than {LONGEST_COMPILE_S} s"
+            ) from None
+        except OSError as error:
+            raise CompilerNotFound(
+                "the compiler for Metal shaders does not run",
+                found=f"{command[0]}: {error.strerror}",
+                next_step="pip install ziglang, or set OPENMPS_SHADER_CXX to a clang++ or g++",
+            ) from error
+        said = done.stderr.decode(errors="replace")
+        if done.returncode != 0:
+            raise CompileRefused(said or f"error: exit status {done.returncode}")
+        return said
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        return ("-march=native",) if platform.machine() == "x86_64" else ("-mcpu=native",)
+
+
+class CompileRefused(Exception):
+    """Carries the compiler's messages to whoever can tell what they mean to the user."""
+
+    def __init__(self, messages: str) -> None:
+        super().__init__(messages)
+        self.messages = messages
+
+
+def find_shader_compiler() -> ShaderCompiler:
+    """What OPENMPS_SHADER_CXX names, else the ziglang wheel, else clang++ or g++ on the PATH."""
+    return _find(settings.SHADER_CXX.read())
+
+
+@functools.lru_cache
+def _find(chosen: str) -> ShaderCompiler:
+    if chosen and chosen != "zig":
+        path = shutil.which(chosen)
+        if path is None:
+            raise CompilerNotFound(
+                "the compiler for Metal shaders does not exist",
+                found=f"OPENMPS_SHADER_CXX={chosen!r}",
+                next_step="unset it to use the ziglang wheel, or name a clang++ or g++",
+            )
+        return _system(path)
+    zig = _zig()
+    if zig is not None:
+        return zig
+    for name in () if chosen else ("clang++", "g++"):
+        path = shutil.which(name)
+        if path is not None:
+            return _system(path)
+    raise CompilerNotFound(
+        "no compiler for Metal shaders",
+        found="no ziglang package, no clang++ and no g++ on the PATH",
+        next_step="pip install ziglang",
+    )
+
+
+def _zig() -> ShaderCompiler | None:
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        return None
+    zig = Path(spec.origin).parent / "zig"
+    if not os.access(zig, os.X_OK):
+        return None
+    target = f"{platform.machine()}-unknown-linux-gnu"
+    version = importlib.metadata.version("ziglang")
+    return ShaderCompiler(
+        "clang",
+        (str(zig), "clang", "-target", target),
+        (str(zig), "ld.lld", "-shared"),
+        f"ziglang {version} {platform.machine()}",
+    )
+
+
+def _system(path: str) -> ShaderCompiler:
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompilerNotFound(
+            "the compiler for Metal shaders does not run",
+            found=f"{path}: {error}",
+            next_step="unset OPENMPS_SHADER_CXX to use the ziglang wheel",
+        ) from error
+    kind = "clang" if "clang" in said else "gcc"
+    return ShaderCompiler(kind, (path,), (path, "-shared", "-nostdlib"), f"{path} {said}")
+
+
+@functools.lru_cache
+def processor() -> str:
+    """This machine's instruction set: a cache may be shared by machines that differ."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.machine()
+    found = re.search(r"^(?:flags|Features)\s*:.*$", text, re.M)
+    model = re.search(r"^model name\s*:.*$", text, re.M)
+    return f"{platform.machine()} {model and model.group()} {found and found.group()}"
+
+
+def refused_by_machine(problem: str, messages: str) -> CompileError:
+    """For what is openmps' own fault: text that it made itself does not compile."""
+    first = next((line for line in messages.splitlines() if "error" in line), messages[:300])
+    return CompileError(
+        problem,
+        found=first.strip(),
+        next_step="report this with the shader; OPENMPS_SHADER_CXX=g++ may get you further",
+    )

@@ -1,0 +1,84 @@
+"""What a C++ compiler says about the rewritten text, told in the shader's own lines."""
+
+from __future__ import annotations
+
+import re
+
+from openmps.errors import ShaderSyntaxError
+from openmps.msl.diagnostics import finding
+from openmps.msl.library import Library
+from openmps.msl.source import Place
+
+# The name under which the compiler sees the rewritten text (see emit/entry.py).
+PROGRAM = "openmps:program"
+
+MOST_SHOWN = 10
+
+_MESSAGE = re.compile(
+    r"^(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): "
+    r"(?P<kind>fatal error|error|note|warning): (?P<text>.*)$"
+)
+
+# Words in a message, and what the reader can do about it.
+_ADVICE = (
+    ("undeclared identifier", "declare it, or write `using namespace metal;` or metal:: before it"),
+    ("no member named", "check the spelling; docs/metal.md lists what is supported"),
+    ("unknown type name", "check the spelling; textures and Metal 4 tensors are not supported"),
+    ("no matching", "compare the arguments' types with the function's parameters"),
+    ("expected ';'", "end the statement with ';'"),
+    ("redefinition of", "rename one of the two"),
+    ("tensor", "Metal 4 tensors are not supported: use simdgroup_matrix (8x8)"),
+)
+_TENSOR_NAMES = re.compile(r"\b(tensor_\w+|cooperative_tensor|matmul2d\w*|dextents|mpp)\b")
+
+
+def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
+    """The first errors that lie in the shader, or None if they all lie elsewhere."""
+    found: list[tuple[Place, str]] = []
+    pending = ""
+    for line in messages.splitlines():
+        match = _MESSAGE.match(line)
+        if match is None:
+            continue
+        kind, text = match["kind"], match["text"]
+        place = None
+        if match["file"] == PROGRAM:
+            place = library.text.place_at(int(match["line"]), int(match["column"]))
+        if kind.endswith("error"):
+            if place is not None:
+                found.append((place, text))
+                pending = ""
+            else:
+                # In a header of ours: a note that follows says which line asked for it.
+                pending = pending or text
+        elif kind == "note" and pending and place is not None:
+            found.append((place, pending))
+            pending = ""
+    if not found:
+        return None
+    shown: list[str] = []
+    for place, text in dict.fromkeys(found):
+        said = readable(text)
+        shown.append(finding(place, said, kernel=library.kernel_at(place), next_step=advice(said)))
+    if len(shown) > MOST_SHOWN:
+        shown[MOST_SHOWN:] = [f"... and {len(shown) - MOST_SHOWN} more errors"]
+    place, text = found[0]
+    return ShaderSyntaxError("\n".join(shown), place=str(place), message=readable(text))
+
+
+def readable(text: str) -> str:
+    """A message without the names that only the rewritten text has."""
+    text = text.replace("msl::", "").replace("_Float16", "half")
+    text = re.sub(r"openmps_detail::\w+(<[^<>]*>)?", "number", text)
+    text = re.sub(r"'openmps_(get|ref)<[^']*>'", "swizzle", text)
+    named = _TENSOR_NAMES.search(text)
+    if named:
+        return f"'{named.group()}': Metal 4 tensors are not supported"
+    return text
+
+
+def advice(text: str) -> str:
+    for words, step in _ADVICE:
+        if words in text:
+            return step
+    return "correct the source and compile again"

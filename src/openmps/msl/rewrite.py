@@ -1,0 +1,148 @@
+"""Metal's expressions and types as C++: no address spaces, typed literals, guarded divisions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from openmps.msl.source import Token
+
+ADDRESS_SPACES = frozenset(
+    {"device", "thread", "threadgroup", "constant", "threadgroup_imageblock", "ray_data",
+     "object_data"}
+)  # fmt: skip
+
+_SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
+_LETTER = {letter: index % 4 for index, letter in enumerate("xyzwrgba")}
+_ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
+_KEYWORDS_BEFORE_VALUE = frozenset(
+    {"return", "case", "else", "do", "throw", "new", "delete", "operator", "typename", "template",
+     "class", "struct", "const", "constexpr", "static", "inline", "using", "namespace", "typedef",
+     "sizeof", "alignof", "decltype"}
+)  # fmt: skip
+
+
+class Rewriter:
+    """Rewrites ranges of one program's tokens.
+
+    members    names declared inside classes: `.ab` is then a member and no swizzle
+    constants  the indices of function constants, by name
+    """
+
+    def __init__(self, members: frozenset[str], constants: Mapping[str, str]) -> None:
+        self._members = members
+        self._constants = constants
+
+    def rewrite(self, tokens: Sequence[Token]) -> list[Token]:
+        out: list[Token] = []
+        at, end = 0, len(tokens)
+        while at < end:
+            token = tokens[at]
+            kind = token.kind
+            if kind == "id":
+                at = self._name(tokens, at, end, out)
+                continue
+            if kind == "number":
+                out.append(_number(token))
+            elif kind == "operator":
+                text = token.text
+                if text in ("/", "%"):
+                    # `a / guard / b`: same precedence, and the shim sees both operands.
+                    if not (out and out[-1].text == "operator"):
+                        out.append(token.like(f"{text} openmps_guard {text}"))
+                    else:
+                        out.append(token)
+                elif text in ("/=", "%=") and not (out and out[-1].text == "operator"):
+                    out.append(token.like(f"{text} openmps_guard ="))
+                elif text == "::" and _is_global(tokens, at):
+                    out.append(token.like("::msl::"))
+                else:
+                    out.append(token)
+            elif kind != "attribute":
+                out.append(token)
+            at += 1
+        return out
+
+    def _name(self, tokens: Sequence[Token], at: int, end: int, out: list[Token]) -> int:
+        """Handles the name at `at`; returns where to go on."""
+        token = tokens[at]
+        text = token.text
+        after_dot = bool(out) and out[-1].text in (".", "->")
+        if after_dot:
+            if _SWIZZLE.fullmatch(text) and text not in self._members:
+                indices = ", ".join(str(_LETTER[letter]) for letter in text)
+                following = tokens[at + 1].text if at + 1 < end else ""
+                verb = "openmps_ref" if following in _ASSIGNMENTS else "openmps_get"
+                out.append(token.like(f"template {verb}<{indices}>()"))
+            else:
+                out.append(token)
+            return at + 1
+        if text in ADDRESS_SPACES:
+            if text == "constant" and not _const_nearby(tokens, at, out):
+                out.append(token.like("const"))
+            return at + 1
+        following = tokens[at + 1].text if at + 1 < end else ""
+        if text == "coherent" and following == "(":
+            depth, at = 0, at + 1
+            while at < end:
+                depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+                at += 1
+                if depth == 0:
+                    break
+            return at
+        if text == "restrict":
+            out.append(token.like("__restrict"))
+        elif text == "is_function_constant_defined" and following == "(" and at + 3 < end:
+            index = self._constants.get(tokens[at + 2].text)
+            if out and out[-1].text == "::":
+                out.pop()
+                out.pop()
+            out.append(token.like("false" if index is None else f"openmps_constant_set<({index})>"))
+            return at + 4
+        else:
+            out.append(token)
+        return at + 1
+
+
+def _const_nearby(tokens: Sequence[Token], at: int, out: list[Token]) -> bool:
+    if out and out[-1].text in ("const", "constexpr"):
+        return True
+    for following in tokens[at + 1 : at + 3]:
+        if following.text in ("const", "constant", "constexpr"):
+            return True
+        if following.text not in ADDRESS_SPACES and following.text not in ("volatile", "static"):
+            return False
+    return False
+
+
+def _is_global(tokens: Sequence[Token], at: int) -> bool:
+    if at == 0:
+        return True
+    before = tokens[at - 1]
+    if before.kind == "id":
+        return before.text in _KEYWORDS_BEFORE_VALUE or before.text in ADDRESS_SPACES
+    return before.text not in (">", ">>", ")", "]")
+
+
+_FLOAT = re.compile(r"(?!0[xX])(?=.*[.eE])[\d.']+(?:[eE][+-]?\d+)?")
+_HEX_FLOAT = re.compile(r"0[xX][0-9a-fA-F'.]+[pP][+-]?\d+")
+
+
+def _number(token: Token) -> Token:
+    """A floating literal without suffix is a float in Metal; `h` makes a half."""
+    text = token.text
+    if text.isdigit():
+        return token
+    match = _FLOAT.match(text) or _HEX_FLOAT.match(text)
+    if match is None:
+        if text[-1] in "hH" and text[:-1].isdigit():
+            return token.like(f"half({text[:-1]}.0f)")
+        return token
+    suffix = text[match.end() :]
+    if suffix == "":
+        return token.like(text + "f", "number")
+    if suffix in ("h", "H"):
+        return token.like(f"half({match.group()}f)")
+    if suffix in ("bf", "BF"):
+        return token.like(f"bfloat({match.group()}f)")
+    return token
