@@ -14,6 +14,14 @@ import openmps
 
 openmps.activate()
 
+KEPT = (
+    "OPENMPS_CXX",
+    "OPENMPS_CXXFLAGS",
+    "OPENMPS_CACHE_DIR",
+    "OPENMPS_ENGINE",
+    "OPENMPS_SHADER_CXX",
+)
+
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -25,7 +33,7 @@ def python(tmp_path: Path) -> Python:
         *arguments: str, timeout: float = 240, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("OPENMPS")}
-        for keep in ("OPENMPS_CXX", "OPENMPS_CXXFLAGS", "OPENMPS_CACHE_DIR", "OPENMPS_ENGINE"):
+        for keep in KEPT:
             if keep in os.environ:
                 clean[keep] = os.environ[keep]
         return subprocess.run(

@@ -7,6 +7,11 @@
     |-- CompileError         the compiler refused the device core
     |-- EngineUnavailable    this machine lacks what the engine needs
     |-- SettingError         (also ValueError) a setting has a value that means nothing
+    |-- ShaderError          a Metal kernel cannot be built or run here
+    |   |-- DispatchError    (also ValueError) a call asks for what no Metal kernel can have
+    |   |-- KernelFault      a Metal kernel touched memory it must not, or did worse
+    |   `-- KernelTimeout    (also TimeoutError) a Metal kernel ran longer than allowed
+    |-- ShaderSyntaxError    (also SyntaxError) a Metal shader does not compile
 
 Each text says what failed, what was found, and what to do next.
 """
@@ -49,3 +54,29 @@ class EngineUnavailable(OpenmpsError):
 
 class SettingError(OpenmpsError, ValueError):
     pass
+
+
+class ShaderError(OpenmpsError):
+    pass
+
+
+class DispatchError(ShaderError, ValueError):
+    pass
+
+
+class KernelFault(ShaderError):
+    pass
+
+
+class KernelTimeout(ShaderError, TimeoutError):
+    pass
+
+
+class ShaderSyntaxError(OpenmpsError, SyntaxError):
+    """`msg`, as on any SyntaxError, is the whole text: Inductor prints it."""
+
+    def __init__(self, text: str, *, place: str = "", message: str = "") -> None:
+        super().__init__(text)
+        self.msg = text
+        self.place = place
+        self.message = message

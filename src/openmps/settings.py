@@ -27,7 +27,14 @@ CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty:
 CXX = Setting("OPENMPS_CXX", "", "C++ compiler for the device core; empty: c++, g++ or clang++.")
 CXXFLAGS = Setting("OPENMPS_CXXFLAGS", "", "Flags added to the core's compile and link commands.")
 
-ALL = (ACTIVE, ENGINE, MAC, MACOS, CACHE_DIR, CXX, CXXFLAGS)
+SHADER_CXX = Setting(
+    "OPENMPS_SHADER_CXX", "", "C++ compiler for Metal shaders; empty: the clang of ziglang."
+)
+SHADER_TIME_LIMIT = Setting(
+    "OPENMPS_SHADER_TIME_LIMIT", "0", "Seconds after which a Metal kernel is stopped; 0: never."
+)
+
+ALL = (ACTIVE, ENGINE, MAC, MACOS, CACHE_DIR, CXX, CXXFLAGS, SHADER_CXX, SHADER_TIME_LIMIT)
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -43,6 +50,22 @@ def asked_for() -> bool:
     raise SettingError(
         f"{ACTIVE.variable} must be 1 or 0", found=repr(value), next_step=f"set {ACTIVE.variable}=1"
     )
+
+
+def shader_time_limit() -> float:
+    """Seconds; 0 for none."""
+    text = SHADER_TIME_LIMIT.read()
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise SettingError(
+            f"{SHADER_TIME_LIMIT.variable} must be a number of seconds, 0 for no limit",
+            found=repr(text),
+            next_step=f"set {SHADER_TIME_LIMIT.variable}=10, or leave it out",
+        )
+    return seconds
 
 
 def cache_dir() -> Path:

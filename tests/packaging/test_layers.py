@@ -15,8 +15,12 @@ ROOT = Path(openmps.__file__).parent
 MAY_IMPORT = {
     "mac": set(),
     "build": set(),
-    "device": {"build", "mac"},
-    "cli": {"build", "device", "mac"},
+    "msl": set(),
+    "emit": {"msl"},
+    "targets": {"build", "emit", "msl"},
+    "shader": {"mac", "msl", "targets"},
+    "device": {"build", "mac", "shader"},
+    "cli": {"build", "device", "mac", "msl", "shader", "targets"},
     "autoload": {"device"},
     "pytest_plugin": {"device"},
     "errors": set(),
@@ -25,7 +29,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 OPEN_TO_ALL = {"errors", "settings", "__init__"}
-MAY_IMPORT_TORCH = {"device", "cli", "pytest_plugin"}
+MAY_IMPORT_TORCH = {"shader", "device", "cli", "pytest_plugin"}
 
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -38,3 +38,20 @@ def test_the_cache_follows_the_settings(monkeypatch: pytest.MonkeyPatch) -> None
     assert settings.cache_dir() == Path("/cache/openmps")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert settings.cache_dir() == Path("~/.cache/openmps").expanduser()
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("", 0.0), ("0", 0.0), ("2.5", 2.5), (" 10 ", 10)])
+def test_a_time_limit_is_in_seconds(
+    monkeypatch: pytest.MonkeyPatch, value: str, seconds: float
+) -> None:
+    monkeypatch.setenv("OPENMPS_SHADER_TIME_LIMIT", value)
+    assert settings.shader_time_limit() == seconds
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "nan", "inf"])
+def test_a_time_limit_that_means_nothing_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("OPENMPS_SHADER_TIME_LIMIT", value)
+    with pytest.raises(SettingError, match="must be a number of seconds"):
+        settings.shader_time_limit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -60,6 +61,21 @@ def doctor() -> None:
     from openmps.cli.doctor import examine
 
     raise typer.Exit(0 if examine() else 1)
+
+
+@app.command(epilog="Example: openmps metal reduce.metal --kernel 'sum_*'")
+def metal(
+    file: Annotated[Path, typer.Argument(help="Metal source.")],
+    kernel: Annotated[
+        list[str], typer.Option("--kernel", help="Only this kernel, or those like 'sum_*'.")
+    ] = [],  # noqa: B006 (typer wants a list, and copies it)
+    emit: Annotated[bool, typer.Option("--emit", help="Print what is generated.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compile a Metal file's kernels for this machine; exit status 1 if any is refused."""
+    from openmps.cli.metal import inspect
+
+    raise typer.Exit(0 if inspect(file, kernel, emit=emit, as_json=as_json) else 1)
 
 
 def main() -> None:

@@ -2,14 +2,17 @@
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Storage.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 #include "attention.h"
 #include "backing.h"
 #include "boxed.h"
+#include "header.h"
 #include "hooks.h"
 #include "mac.h"
 #include "memory.h"
 #include "one_accelerator.h"
+#include "reports.h"
 #include "twin.h"
 
 namespace openmps {
@@ -58,9 +61,38 @@ PyObject* host_alias_storage(PyObject*, PyObject* object) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject* extent(void* address, size_t bytes) {
+  return Py_BuildValue("NN", PyLong_FromVoidPtr(address), PyLong_FromSize_t(bytes));
+}
+
+// (address, bytes) of an mps tensor: from its first element to its storage's end; None for a tensor
+// of another device. Here and not in Python, because modes such as torch.set_default_device would
+// make each question a Python call.
+PyObject* tensor_extent(PyObject*, PyObject* object) {
+  HANDLE_TH_ERRORS
+  TORCH_CHECK_TYPE(THPVariable_Check(object), "tensor_extent: expected a torch.Tensor");
+  const auto& tensor = THPVariable_Unpack(object);
+  if (!is_mps(tensor)) Py_RETURN_NONE;
+  void* address = tensor.mutable_data_ptr();
+  TORCH_CHECK(address != nullptr || tensor.numel() == 0,
+              "a Metal kernel was given a tensor without memory, such as a FakeTensor");
+  const auto offset = static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
+  return extent(address, tensor.storage().nbytes() - offset);
+  END_HANDLE_TH_ERRORS
+}
+
+// (address, bytes) of what Metal kernels report errors to.
+PyObject* error_buffer(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  return extent(report_buffer(), report_buffer_bytes());
+  END_HANDLE_TH_ERRORS
+}
+
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},
+    {"tensor_extent", tensor_extent, METH_O, nullptr},
+    {"error_buffer", error_buffer, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

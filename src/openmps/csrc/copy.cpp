@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "header.h"
+#include "reports.h"
 
 namespace openmps {
 namespace {
@@ -16,6 +17,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   BackingView to(self);
   BackingView from(source);
   to.get().copy_(from.get(), non_blocking);
+  if (!non_blocking && is_mps(self) != is_mps(source)) raise_report();
   return self;
 }
 
@@ -30,6 +32,7 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
+  raise_report();
   BackingView from(self);
   return at::_local_scalar_dense(from.get());
 }

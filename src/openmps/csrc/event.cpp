@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "backing.h"
+#include "reports.h"
 
 namespace openmps {
 namespace {
@@ -43,6 +44,7 @@ bool Event::finished() const {
 }
 
 double Event::milliseconds_since(const Event& start) const {
+  raise_report();  // natively this waits for the whole stream; an event's synchronize() does not
   if (backing().is_cpu()) {
     return std::chrono::duration<double, std::milli>(time_ - start.time_).count();
   }

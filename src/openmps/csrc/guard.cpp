@@ -5,6 +5,7 @@
 
 #include "backing.h"
 #include "event.h"
+#include "reports.h"
 
 namespace openmps {
 namespace {
@@ -33,8 +34,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return backing().is_cpu() ||
            backing_guard().queryStream(backing_guard().getStream(backing().device));
   }
-  void synchronizeStream(const Stream&) const override { synchronize_backing(); }
-  void synchronizeDevice(const DeviceIndex) const override { synchronize_backing(); }
+  void synchronizeStream(const Stream&) const override { finish(); }
+  void synchronizeDevice(const DeviceIndex) const override { finish(); }
 
   c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;

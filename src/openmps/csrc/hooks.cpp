@@ -9,6 +9,7 @@
 #include "generator.h"
 #include "mac.h"
 #include "memory.h"
+#include "reports.h"
 
 namespace openmps {
 
@@ -60,7 +61,7 @@ struct Hooks : at::MPSHooksInterface {
     return at::make_generator<Generator>();
   }
 
-  void deviceSynchronize() const override { synchronize_backing(); }
+  void deviceSynchronize() const override { finish(); }
   void commitStream() const override {}  // nothing waits to be committed
   void emptyCache() const override { mps_allocator()->emptyCache(); }
   size_t getCurrentAllocatedMemory() const override { return memory::allocated_bytes(); }

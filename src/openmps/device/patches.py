@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from openmps.device import streams
 from openmps.mac.chips import Mac
@@ -29,9 +29,9 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
         Patch(bindings, "_mps_host_alias_storage", core.host_alias_storage, mac_only),
         Patch(bindings, "_mps_isCaptureEnabled", lambda: False, mac_only),
         Patch(bindings, "_mps_isCapturing", lambda: False, mac_only),
-        Patch(bindings, "_mps_compileShader", _missing("compile Metal shaders"), mac_only),
-        Patch(bindings, "_mps_loadMetalllib", _missing("load Metal libraries"), mac_only),
-        Patch(bindings, "_mps_loadMetallibFromPath", _missing("load Metal libraries"), mac_only),
+        Patch(bindings, "_mps_compileShader", _shader_compiler(core, mac, engine), mac_only),
+        Patch(bindings, "_mps_loadMetalllib", _refuse_bytes, mac_only),
+        Patch(bindings, "_mps_loadMetallibFromPath", _refuse_path, mac_only),
         Patch(
             torch.UntypedStorage,
             "__new__",
@@ -65,11 +65,33 @@ def apply(table: list[Patch]) -> None:
             function.cache_clear()
 
 
-def _missing(what: str) -> Callable[..., None]:
-    def refuse(*_: object) -> None:
-        raise NotImplementedError(f"openmps cannot {what} yet. The rest of torch.mps works.")
+def _shader_compiler(core: ModuleType, mac: Mac, engine: str) -> Callable[[str], Any]:
+    def compile_here(source: str) -> Any:
+        if engine != "cpu":
+            raise NotImplementedError(
+                f"openmps cannot run Metal shaders on its {engine} engine yet. "
+                "Set OPENMPS_ENGINE=cpu: there they work."
+            )
+        # Here and not above: most programs have no shader, and all wait for activation.
+        from openmps.shader.library import compile_shader
 
-    return refuse
+        return compile_shader(source, mac.macos, core)
+
+    return compile_here
+
+
+_NO_METALLIB = (
+    "a binary Metal library holds machine code for Apple's GPUs, which only a Mac can run. "
+    "Compile its source with torch.mps.compile_shader instead."
+)
+
+
+def _refuse_bytes(_: bytes) -> NoReturn:
+    raise RuntimeError(f"Failed to load metallib: {_NO_METALLIB}")
+
+
+def _refuse_path(path: str) -> NoReturn:
+    raise RuntimeError(f"Failed to load metallib from '{path}': {_NO_METALLIB}")
 
 
 def _storage_new(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,10 +43,20 @@ class _Declaration:
     head: int  # first token after `template <...>`
 
 
+def refuse_foreign(tokens: list[Token]) -> None:
+    """Nothing may reach the C++ compiler as a directive or as assembly: both can open files."""
+    for token in tokens:
+        if token.text in ("#", "##", "\\", "@") and token.kind == "operator":
+            refuse(token.place, f"stray '{token.text}' in program")
+        if token.kind == "id" and token.text in ("asm", "__asm", "__asm__"):
+            refuse(token.place, "inline assembly is not part of the Metal language")
+
+
 class Program:
     """Reads all declarations on construction; the results are its public attributes."""
 
     def __init__(self, tokens: list[Token]) -> None:
+        refuse_foreign(tokens)
         self.tokens = tokens = fold_attributes(tokens)
         self.partner = partners(tokens)
         self._opening = {close: opening for opening, close in self.partner.items()}
@@ -244,6 +254,8 @@ class Program:
         # The type: void, decltype(...), or the name of a function type.
         if self._text(at) == "decltype" and self._text(at + 1) == "(":
             at = self.partner[at + 1] + 1
+        elif self._text(at) == "void":
+            at += 1  # what follows may begin with `::`
         else:
             at += 1
             while self._text(at) == "::":

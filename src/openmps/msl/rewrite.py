@@ -121,7 +121,25 @@ def _is_global(tokens: Sequence[Token], at: int) -> bool:
     before = tokens[at - 1]
     if before.kind == "id":
         return before.text in _KEYWORDS_BEFORE_VALUE or before.text in ADDRESS_SPACES
-    return before.text not in (">", ">>", ")", "]")
+    if before.text in (">", ">>"):
+        return not _ends_template_id(tokens, at - 1)
+    return before.text not in (")", "]")
+
+
+def _ends_template_id(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the `>` at `at` belongs to `name<...>`: no comparison, and no `template <...>`."""
+    angles = brackets = 0
+    while at >= 0:
+        text = tokens[at].text
+        brackets += (text in (")", "]", "}")) - (text in ("(", "[", "{"))
+        if brackets < 0 or text == ";":
+            return False
+        if brackets == 0:
+            angles += {">": 1, ">>": 2, "<": -1}.get(text, 0)
+            if angles <= 0:
+                return at > 0 and tokens[at - 1].text != "template"
+        at -= 1
+    return False
 
 
 _FLOAT = re.compile(r"(?!0[xX])(?=.*[.eE])[\d.']+(?:[eE][+-]?\d+)?")

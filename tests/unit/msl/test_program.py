@@ -36,12 +36,15 @@ def squeezed(text: str) -> str:
          "void f() { v.template openmps_ref<0, 1>() = w.template openmps_get<0, 1>(); }"),
         ("struct S { int ab; }; auto x = s.ab;", "struct S { int ab; }; auto x = s.ab;"),
         ("auto x = ::metal::exp(1.0);", "auto x = ::msl::metal::exp(1.0f);"),
+        ("template <class T> ::a::b<T> f(T);", "template <class T> ::msl::a::b<T> f(T);"),
+        ("using c = a<b<int>>::type;", "using c = a<b<int>>::type;"),
+        ("bool x = 2 > ::a::b;", "bool x = 2 > ::msl::a::b;"),
         ("auto x = metal::fast::exp(y);", "auto x = metal::fast::exp(y);"),
         ("void f(coherent(device) device int* p);", "void f(int* p);"),
         ("struct A { int get() const device { return 1; } };",
          "struct A { int get() const { return 1; } };"),
-        ("template <typename T> struct E<device T*> {}; template <typename T> struct E<thread T*> {};",
-         "template <typename T> struct E<T*> {};;"),
+        ("template <class T> struct E<device T*> {}; template <class T> struct E<thread T*> {};",
+         "template <class T> struct E<T*> {};;"),
         ("int f(device int* p) { return *p; } int f(thread int* p) { return *p; }",
          "int f(int* p) { return *p; }"),
         ("int f(device int* p) { return 1; } int f(constant int* p) { return 2; }",
@@ -75,7 +78,8 @@ KERNELS = """
 template <typename T, int N>
 [[kernel, max_total_threads_per_threadgroup(N * 2)]] void scale(
     device T* y [[buffer(3)]], constant T& a, uint2 at [[thread_position_in_grid]]) {}
-template [[host_name("scale_float")]] kernel void scale<float, 8>(device float*, constant float&, uint2);
+template [[host_name("scale_float")]] kernel void
+scale<float, 8>(device float*, constant float&, uint2);
 template [[host_name("scale_" "half")]] [[kernel]] decltype(scale<half, 16>) scale<half, 16>;
 typedef decltype(scale<int, 1>) scale_t;
 template [[host_name("scale_int")]] kernel scale_t scale<int, 1>;
@@ -85,6 +89,14 @@ kernel void before(device int* p, threadgroup float* shared, constant long& n) {
 namespace inner { kernel void deep(device int* p) {} }
 void helper(device int* p) {}
 """
+
+
+def test_an_instantiation_may_name_its_kernel_from_the_outermost_namespace() -> None:
+    library = parse_library(
+        "namespace a { namespace b { template <class T> kernel void f(device T* p) {} } }\n"
+        'template [[host_name("f_int")]] kernel void ::a::b::f<int>(device int* p);'
+    )
+    assert library.kernels["f_int"].expression.replace(" ", "") == "::msl::a::b::f<int>"
 
 
 def test_kernels_are_listed_by_host_name() -> None:
@@ -137,8 +149,10 @@ def refused(source: str) -> ShaderSyntaxError:
         ("kernel void k(device float* p) {", "program_source:1:32", "never closed"),
         ("int x }", "program_source:1:7", "extraneous closing '}'"),
         ("int x", "program_source:1:5", "expected ';'"),
+        ("#define H #\nH include </etc/passwd>", "program_source:2:1", "stray '#'"),
+        ("void f() { asm(\".incbin\"); }", "program_source:1:12", "assembly"),
         ("kernel void k(uint i) {}", "program_source:1:15", "no attribute"),
-        ("kernel void k(device int* p [[buffer(31)]]) {}", "program_source:1:15", "between 0 and 30"),
+        ("kernel void k(device int* p [[buffer(31)]]) {}", "program_source:1:15", "0 and 30"),
         ("kernel void k(texture2d<float> t [[texture(0)]]) {}", "program_source:1:34", "texture"),
         ("kernel void k(device int* p [[bufer(1)]]) {}", "program_source:1:29", "'bufer'"),
         ('template [[host_name("x")]] kernel void f<int>(device int*);', "program_source:1:1",

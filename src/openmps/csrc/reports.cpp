@@ -1,0 +1,36 @@
+#include "reports.h"
+
+#include <c10/metal/error.h>
+#include <c10/util/Exception.h>
+
+#include "backing.h"
+
+namespace openmps {
+
+using c10::metal::ErrorMessages;
+
+std::atomic<void*> g_reports{nullptr};
+
+void* report_buffer() {
+  TORCH_CHECK(backing().is_cpu(), "openmps has kernel error reports on the cpu engine only");
+  static auto* messages = new ErrorMessages();  // zeroed; kernels may still run at exit
+  g_reports.store(messages, std::memory_order_relaxed);
+  return messages;
+}
+
+size_t report_buffer_bytes() { return sizeof(ErrorMessages); }
+
+void raise_reported() {
+  auto* messages = static_cast<ErrorMessages*>(g_reports.load(std::memory_order_relaxed));
+  // A kernel that another thread has started may be reporting right now.
+  if (__atomic_exchange_n(&messages->count, 0, __ATOMIC_ACQUIRE) == 0) return;
+  const auto& first = messages->msg[0];
+  throw c10::AcceleratorError({first.func, first.file, first.line}, 1, first.message);
+}
+
+void finish() {
+  synchronize_backing();
+  raise_report();
+}
+
+}  // namespace openmps

@@ -1,0 +1,67 @@
+#include "faults.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "handlers.h"
+#include "job.h"
+#include "stop.h"
+#include "worker.h"
+
+namespace openmps {
+
+namespace {
+
+// A frame may reach this far below the stack pointer before its first store.
+constexpr uintptr_t kFrame = 1 << 20;
+
+bool is_stack_overflow(const Worker& worker, uintptr_t address, uintptr_t sp) {
+  if (worker.simdgroups.stacks.is_guard(address)) return true;
+  if (worker.threads.stacks.is_guard(address)) return true;
+  // The thread's own stack: what is mapped below the stack pointer does not fault.
+  return address < sp + 4096 && address + kFrame >= sp;
+}
+
+uint32_t classify(int signal, const Worker& worker, uintptr_t address, const void* context) {
+  if (signal == SIGFPE) return kArithmeticFault;
+  if (signal == SIGILL) return kIllegalInstruction;
+  const uintptr_t sp = stack_pointer(context);
+  return address && is_stack_overflow(worker, address, sp) ? kStackOverflow : kMemoryFault;
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const int saved = errno;
+  Worker* worker = current_worker;
+  Job* job = worker ? worker->job.load(std::memory_order_relaxed) : nullptr;
+  const bool ours = job && worker->in_kernel.load(std::memory_order_relaxed) && info->si_code > 0;
+  if (!ours) {
+    errno = saved;
+    chain(signal, info, context);
+    return;
+  }
+  // x86 does not say which address was neither aligned nor canonical.
+  const bool by_memory = signal == SIGSEGV || signal == SIGBUS;
+  const bool known = by_memory && info->si_code != SI_KERNEL;
+  const uintptr_t address = known ? reinterpret_cast<uintptr_t>(info->si_addr) : 0;
+  const uint32_t code = classify(signal, *worker, address, context);
+  const bool padded = code == kMemoryFault && signal == SIGSEGV && address &&
+                      job->padding.provide(*job->dispatch, address);
+  if (!padded) {
+    stop_job(job, code, *worker, address);
+    leave_kernel(worker, context);
+  }
+  errno = saved;
+}
+
+}  // namespace
+
+void ensure_fault_handlers() {
+  // Whoever takes one of these takes them all (faulthandler does), so one look is enough.
+  if (!ensure_handler(SIGSEGV, on_fault)) return;
+  ensure_handler(SIGBUS, on_fault);
+  ensure_handler(SIGFPE, on_fault);
+  ensure_handler(SIGILL, on_fault);
+}
+
+}  // namespace openmps

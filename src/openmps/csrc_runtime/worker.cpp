@@ -1,0 +1,123 @@
+#include "worker.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "handlers.h"
+#include "job.h"
+#include "stop.h"
+#include "thread_style.h"
+
+namespace openmps {
+
+__thread Worker* current_worker __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+// Room for a signal frame with AVX-512 and AMX state (11 KiB) and for handlers we chain to.
+constexpr size_t kAlternateStack = 64 << 10;
+
+pthread_key_t worker_key;
+pthread_once_t worker_once = PTHREAD_ONCE_INIT;
+
+void destroy(void* worker) {
+  current_worker = nullptr;
+  delete static_cast<Worker*>(worker);
+}
+
+// In a child process there is one thread, with a new id and no timers.
+void identify(Worker* worker) {
+  worker->thread = pthread_self();
+  worker->thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+  worker->is_main = worker->thread_id == getpid();
+  worker->timer = -1;
+  worker->timer_armed = false;
+}
+
+void identify_again() {
+  forget_installing();
+  if (current_worker) identify(current_worker);
+}
+
+void set_up_workers() {
+  pthread_key_create(&worker_key, destroy);
+  pthread_atfork(nullptr, nullptr, identify_again);
+}
+
+bool use_alternate_stack(Worker* worker) {
+  stack_t present;
+  if (sigaltstack(nullptr, &present) != 0) return false;
+  if (!(present.ss_flags & SS_DISABLE) && present.ss_size >= kAlternateStack) return true;
+  void* memory =
+      mmap(nullptr, kAlternateStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  stack_t wanted = {};
+  wanted.ss_sp = memory;
+  wanted.ss_size = kAlternateStack;
+  if (sigaltstack(&wanted, nullptr) != 0) {
+    munmap(memory, kAlternateStack);
+    return false;
+  }
+  worker->alternate_stack = static_cast<char*>(memory);
+  return true;
+}
+
+}  // namespace
+
+Worker* this_worker() {
+  if (current_worker) return current_worker;
+  pthread_once(&worker_once, set_up_workers);
+  Worker* worker = new (std::nothrow) Worker;
+  if (!worker) return nullptr;
+  identify(worker);
+  if (!use_alternate_stack(worker) || pthread_setspecific(worker_key, worker) != 0) {
+    delete worker;
+    return nullptr;
+  }
+  current_worker = worker;
+  return worker;
+}
+
+bool Worker::prepare(const Job& next) {
+  const uint32_t style = next.dispatch->style;
+  const uint64_t fibres = next.pieces.piece_threads();
+  if (style == kSimdgroups && fibres > kSimdWidth) {
+    const unsigned count = static_cast<unsigned>((fibres + kSimdWidth - 1) / kSimdWidth);
+    if (!simdgroups.stacks.provide(count)) return false;
+  }
+  if (style == kThreads) {
+    if (!threads.simdgroups) threads.simdgroups = new_simdgroups();
+    if (!threads.simdgroups || !threads.stacks.provide(static_cast<unsigned>(fibres))) return false;
+  }
+  if (next.dynamic_bytes > dynamic_bytes) {
+    free(dynamic);
+    dynamic_bytes = 0;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 64, next.dynamic_bytes) != 0) memory = nullptr;
+    dynamic = static_cast<char*>(memory);
+    if (!dynamic) return false;
+    dynamic_bytes = next.dynamic_bytes;
+  }
+  return true;
+}
+
+Worker::~Worker() {
+  delete_timer(this);
+  free(dynamic);
+  delete_simdgroups(threads.simdgroups);
+  if (alternate_stack) {
+    stack_t present;
+    if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == alternate_stack) {
+      stack_t none = {};
+      none.ss_flags = SS_DISABLE;
+      sigaltstack(&none, nullptr);
+    }
+    munmap(alternate_stack, kAlternateStack);
+  }
+}
+
+}  // namespace openmps

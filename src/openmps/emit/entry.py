@@ -1,0 +1,66 @@
+"""The C++ text of one kernel: the program, then the function that the runtime enters."""
+
+from __future__ import annotations
+
+from openmps.msl.compiler_messages import PROGRAM
+from openmps.msl.kernels import Kernel, Parameter
+from openmps.msl.library import Library
+
+
+def emit_program(library: Library) -> str:
+    """The program alone, in its namespace. The caller may put more after it."""
+    return (
+        '#include "msl/metal.h"\n#include "msl/program.h"\n'
+        "namespace msl {\n"
+        "#ifdef __clang__\n"
+        "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
+        "#endif\n"
+        f'#line 1 "{PROGRAM}"\n{library.cpp}'
+        '#line 1 "openmps:entry"\n'
+        "#ifdef __clang__\n#pragma clang attribute pop\n#endif\n"
+        "}  // namespace msl\n"
+    )
+
+
+def emit_check(library: Library, names: list[str]) -> str:
+    """The program with these kernels instantiated, to be checked and not run."""
+    lines = [emit_program(library)]
+    for number, name in enumerate(names):
+        lines.append(_in_scope(library.kernels[name], f"openmps_kernel_{number}"))
+    return "".join(lines)
+
+
+def emit_kernel(library: Library, kernel: Kernel, entry: str) -> str:
+    """The program with one entry: plain or thread (see include/msl/launch.h)."""
+    path = "".join(f"{name}::" for name in kernel.scope)
+    arguments = [f"msl::{path}openmps_kernel", *map(_slot, kernel.parameters)]
+    limit = kernel.max_threads or "1024"
+    return (
+        emit_program(library)
+        + _in_scope(kernel, "openmps_kernel")
+        + _in_scope_text(kernel, f"inline constexpr unsigned openmps_limit = unsigned({limit});")
+        + 'extern "C" {\n'
+        '__attribute__((visibility("default"))) extern const unsigned openmps_max_threads;\n'
+        f"const unsigned openmps_max_threads = msl::{path}openmps_limit;\n}}\n"
+        + f"OPENMPS_{entry.upper()}_ENTRY({', '.join(arguments)})\n"
+    )
+
+
+def _in_scope(kernel: Kernel, name: str) -> str:
+    address = f"&{kernel.expression}"
+    if kernel.signature:
+        address = f"static_cast<void (*)({kernel.signature})>({address})"
+    return _in_scope_text(kernel, f"static constexpr auto {name} = {address};")
+
+
+def _in_scope_text(kernel: Kernel, text: str) -> str:
+    opening = "".join(f"namespace {name} {{ " for name in ("msl", *kernel.scope))
+    return f"{opening}\n{text}\n{'}' * (1 + len(kernel.scope))}\n"
+
+
+def _slot(parameter: Parameter) -> str:
+    if parameter.kind == "buffer":
+        return str(parameter.index)
+    if parameter.kind == "threadgroup":
+        return f"msl::openmps_slot::threadgroup + {parameter.index}"
+    return f"msl::openmps_slot::{parameter.position}"

@@ -1,0 +1,282 @@
+"""Text of the function under construction: names, blocks, constants, and the value table that
+gives every IR value as one scalar, as lane 0's scalar with a stride, or as a vector of 32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from openmps.emit.divergence import Lanes
+from openmps.emit.flow import Linear
+from openmps.emit.ir import I1, I32, I64, Function, Instruction, Operand, Type
+from openmps.emit.private import WIDTH
+
+_FOLDED: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "xor": lambda a, b: a ^ b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "shl": lambda a, b: a << b,
+    "lshr": lambda a, b: a >> b,
+    "zext": lambda a: a,
+    "freeze": lambda a: a,
+}
+MASK = f"<{WIDTH} x i1>"
+NO_LANES = "zeroinitializer"
+ALL_LANES = "splat (i1 true)"
+
+
+def vector(kind: Type, count: int = WIDTH) -> str:
+    return f"<{count} x {kind.text}>"
+
+
+def mangled(kind: Type) -> str:
+    """A type as intrinsic names spell it."""
+    if kind.kind == "int":
+        return kind.text
+    return {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}[
+        kind.text
+    ]
+
+
+def constants(kind: Type, values: Sequence[int]) -> str:
+    return "<" + ", ".join(f"{kind.text} {value}" for value in values) + ">"
+
+
+def indices(values: Sequence[int]) -> str:
+    """The mask of a shufflevector."""
+    inside = ", ".join(f"i32 {v}" if v >= 0 else "i32 poison" for v in values)
+    return f"<{len(values)} x i32> <{inside}>"
+
+
+class Writer:
+    """Lines of one function, and what it needs declared."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.count = 0
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def let(self, text: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def new_label(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint}.{self.count}"
+
+    def alloca(self, kind: str, align: int = 64) -> str:
+        name = self.name()
+        self.allocas.append(f"  {name} = alloca {kind}, align {align}")
+        return name
+
+    def call(
+        self, result: str, function: str, arguments: Sequence[tuple[str, str]], flags: str = ""
+    ) -> str:
+        """Calls and declares; returns the result's name, or nothing for void."""
+        kinds = ", ".join(kind for kind, _ in arguments)
+        self.declarations.setdefault(function, f"declare {result} @{function}({kinds})")
+        passed = ", ".join(f"{kind} {value}" for kind, value in arguments)
+        text = f"call {flags}{result} @{function}({passed})"
+        if result == "void":
+            self.line(text)
+            return ""
+        return self.let(text)
+
+
+class Values:
+    """The value table. Knows at which block the emission is, and under which mask."""
+
+    def __init__(self, writer: Writer, function: Function, lanes: Lanes, linear: Linear) -> None:
+        self.out = writer
+        self.lanes = lanes
+        self.linear = linear
+        self.defined = {i.result: i for b in function.blocks.values() for i in b.instructions}
+        self.lane_name = function.arguments[5].value
+        # What the vector maths library is called with.
+        self.register_bits = 256 if "+avx2" in function.attributes else 128
+        self.block = ""
+        self.mask = ALL_LANES
+        self.scalars: dict[str, str] = {}
+        self.vectors: dict[str, str] = {}
+        self.slots: dict[str, str] = {}
+        self.needs_slot: set[str] = set()
+        self.cache: dict[str, str] = {}  # vectors made in this block from something else
+
+    # Reading
+
+    def stride(self, operand: Operand) -> int | None:
+        return self.lanes.stride(operand)
+
+    def uniform(self, operand: Operand) -> bool:
+        return self.lanes.stride(operand) == 0
+
+    def scalar(self, operand: Operand) -> str:
+        """A uniform value, or lane 0's of an affine one."""
+        if operand.value[0] != "%":
+            return operand.value
+        return self._read(operand.value, self.scalars, operand.type.text)
+
+    def vector(self, operand: Operand) -> str:
+        value = operand.value
+        if value[0] != "%":
+            return self.splat(operand.type, value)
+        if value in self.cache:
+            return self.cache[value]
+        stride = self.lanes.strides[value]
+        if stride is None:
+            text = self._read(value, self.vectors, vector(operand.type))
+        else:
+            text = self.spread(operand.type, self.scalar(operand), stride)
+        self.cache[value] = text
+        return text
+
+    def _read(self, name: str, table: dict[str, str], kind: str) -> str:
+        home = self.lanes.block_of[name.partition("?")[0]]
+        if home == self.block or self.linear.reaches_all(home, self.block):
+            return table[name]
+        key = name + "!" if table is self.scalars else name
+        if key in self.cache:
+            return self.cache[key]
+        text = self.cache[key] = self.out.let(f"load {kind}, ptr {self.slots[key]}")
+        return text
+
+    # Defining
+
+    def define_scalar(
+        self, i: Instruction, text: str, suffix: str = "", kind: Type | None = None
+    ) -> None:
+        name = i.result + suffix
+        self.scalars[name] = text
+        if i.result in self.needs_slot:
+            self._store((kind or i.type).text, text, name + "!")
+
+    def define_vector(self, i: Instruction, text: str) -> None:
+        self.vectors[i.result] = text
+        if i.result in self.needs_slot:
+            self._store(vector(i.type), text, i.result)
+
+    def _store(self, kind: str, text: str, key: str) -> None:
+        if key not in self.slots:
+            self.slots[key] = self.out.alloca(kind)
+        self.out.line(f"store {kind} {text}, ptr {self.slots[key]}")
+
+    # Making vectors
+
+    def splat(self, kind: Type, text: str, count: int = WIDTH) -> str:
+        if text in ("undef", "poison", "zeroinitializer"):
+            return text
+        if text in ("null", "0", "false"):
+            return "zeroinitializer"
+        if text[0] not in "%@" and "(" not in text:
+            return f"splat ({kind.text} {text})"
+        whole = vector(kind, count)
+        one = self.out.let(f"insertelement {whole} poison, {kind.text} {text}, i64 0")
+        return self.out.let(
+            f"shufflevector {whole} {one}, {whole} poison, <{count} x i32> zeroinitializer"
+        )
+
+    def spread(self, kind: Type, text: str, stride: int) -> str:
+        """text + lane * stride."""
+        if stride == 0:
+            return self.splat(kind, text)
+        if kind.kind == "ptr":
+            steps = constants(I64, [stride * lane for lane in range(WIDTH)])
+            return self.out.let(f"getelementptr i8, ptr {text}, {vector(I64)} {steps}")
+        modulus = 1 << kind.bits
+        steps = constants(kind, [stride * lane % modulus for lane in range(WIDTH)])
+        if text == "0":
+            return steps
+        return self.out.let(f"add {vector(kind)} {self.splat(kind, text)}, {steps}")
+
+    def shuffle(self, kind: Type, text: str, order: Sequence[int], count: int = WIDTH) -> str:
+        whole = vector(kind, count)
+        return self.out.let(f"shufflevector {whole} {text}, {whole} poison, {indices(order)}")
+
+    def blend(self, kind: Type, mask: str, yes: str, no: str) -> str:
+        if mask == ALL_LANES:
+            return yes
+        whole = vector(kind)
+        return self.out.let(f"select {MASK} {mask}, {whole} {yes}, {whole} {no}")
+
+    def known_lanes(self, operand: Operand, depth: int = 0) -> list[int] | None:
+        """The 32 numbers, if they follow from the lane alone."""
+        value = operand.value
+        if value.lstrip("-").isdigit():
+            return [int(value)] * WIDTH
+        if value == self.lane_name:
+            return list(range(WIDTH))
+        i = self.defined.get(value)
+        if i is None or depth > 10:
+            return None
+        if i.op == "call" and i.detail == "openmps_lane":
+            return list(range(WIDTH))
+        if i.op not in _FOLDED or i.type.kind != "int":
+            return None
+        found = [self.known_lanes(o, depth + 1) for o in i.operands]
+        if None in found:
+            return None
+        columns = [column for column in found if column is not None]
+        limit = (1 << i.type.bits) - 1
+        return [_FOLDED[i.op](*row) & limit for row in zip(*columns, strict=True)]
+
+    # Masks
+
+    def mask_bits(self, mask: str) -> str:
+        key = "bits " + mask
+        if key not in self.cache:
+            self.cache[key] = self.out.let(f"bitcast {MASK} {mask} to i32")
+        return self.cache[key]
+
+    def any_lane(self, mask: str) -> str:
+        return self.out.let(f"icmp ne i32 {self.mask_bits(mask)}, 0")
+
+    def where(self, mask: str, condition: str) -> str:
+        """mask && condition; a select, as the condition may be poison in lanes that are off."""
+        return self.out.let(f"select {MASK} {mask}, {MASK} {condition}, {MASK} {NO_LANES}")
+
+    def first_lane(self, mask: str) -> str:
+        bits = self.mask_bits(mask)
+        return self.out.call("i32", "llvm.cttz.i32", [("i32", bits), ("i1", "true")])
+
+    def last_lane(self, mask: str) -> str:
+        bits = self.mask_bits(mask)
+        zeros = self.out.call("i32", "llvm.ctlz.i32", [("i32", bits), ("i1", "true")])
+        return self.out.let(f"sub i32 31, {zeros}")
+
+    def at_lane(self, operand: Operand, lane: str) -> str:
+        if self.uniform(operand):
+            return self.scalar(operand)
+        whole = self.vector(operand)
+        return self.out.let(f"extractelement {vector(operand.type)} {whole}, i32 {lane}")
+
+    def at_first(self, operand: Operand) -> str:
+        """For a value that must be the same in all lanes, though the analysis cannot see it."""
+        if self.uniform(operand):
+            return self.scalar(operand)
+        return self.at_lane(operand, self.first_lane(self.mask))
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Code that not every way through the block runs: what it computes is not for later."""
+        saved = dict(self.cache)
+        try:
+            yield
+        finally:
+            self.cache = saved
+
+
+__all__ = ["ALL_LANES", "I1", "I32", "MASK", "NO_LANES", "Values", "Writer"]

@@ -1,0 +1,1 @@
+"""What torch.mps.compile_shader returns."""

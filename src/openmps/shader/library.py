@@ -1,0 +1,228 @@
+"""The objects that torch.mps.compile_shader returns: a library, and its kernels.
+
+They look and fail like PyTorch's own (torch/csrc/mps/Module.cpp). What is ours: the keyword
+`threadgroup_memory`, because Metal has dynamic threadgroup memory and PyTorch's binding does not.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import threading
+from typing import Any, NoReturn, Protocol
+
+from torch import Tensor
+
+from openmps.errors import ShaderError
+from openmps.msl.kernels import Kernel
+from openmps.msl.library import Library, parse_library
+from openmps.shader.arguments import Block, Casts, bind
+from openmps.shader.grid import THREADGROUP_BYTES, check_memory, read_axes, read_memory, sizes
+from openmps.shader.language import language_options
+from openmps.shader.native_errors import cast_error
+from openmps.targets.base import (
+    BUFFERS,
+    DYNAMIC_OFFSET,
+    SIMD_WIDTH,
+    CompiledKernel,
+    Target,
+    dispatch_struct,
+)
+
+_PACK = [dispatch_struct(bound).pack_into for bound in range(BUFFERS + 1)]
+_pack_dynamic = struct.Struct("=I").pack_into
+
+
+class Device(Protocol):
+    """What a launch needs of the device core. Extents are (address, bytes)."""
+
+    def tensor_extent(self, tensor: Tensor, /) -> tuple[int, int] | None:
+        """None for a tensor that is not on mps."""
+
+    def error_buffer(self) -> tuple[int, int]:
+        """What kernels report errors to."""
+
+
+class MetalKernel:
+    """A kernel, ready to call; natively `torch._C._mps_MetalKernel`."""
+
+    __slots__ = (
+        "_built",
+        "_error_buffer",
+        "_launch",
+        "_limit",
+        "_name",
+        "_pool",
+        "_tensor_extent",
+        "_threadgroups",
+    )
+
+    def __init__(self, kernel: Kernel, built: CompiledKernel, device: Device) -> None:
+        self._name = kernel.name
+        self._built = built
+        self._launch = built.launch
+        self._tensor_extent = device.tensor_extent
+        self._error_buffer = device.error_buffer
+        self._limit = built.max_threads
+        self._threadgroups = [p for p in kernel.parameters if p.kind == "threadgroup"]
+        self._pool: list[Block] = []  # a call takes one and gives it back; each is for any thread
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        return self._limit
+
+    @property
+    def thread_execution_width(self) -> int:
+        return SIMD_WIDTH
+
+    @property
+    def static_thread_group_memory_length(self) -> int:
+        return self._built.static_threadgroup_bytes
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: Any = None,
+        group_size: Any = None,
+        arg_casts: Any = None,
+        error_buf_idx: Any = None,
+        threadgroup_memory: Any = None,
+    ) -> None:
+        """Runs the kernel; argument n is its buffer n.
+
+        threads             the grid: 1 to 3 numbers; the first tensor's numel if left out
+        group_size          threads in a threadgroup, as many numbers
+        arg_casts           "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or
+                            {position: name}
+        error_buf_idx       the buffer that the kernel reports errors to
+        threadgroup_memory  bytes for [[threadgroup(0)]], or {index: bytes}
+        """
+        axes = None if threads is None else read_axes(threads)
+        group = None if group_size is None else read_axes(group_size)
+        casts = None if arg_casts is None else Casts(arg_casts)
+        try:
+            block = self._pool.pop()
+        except IndexError:
+            block = Block()
+        bind(block, args, casts, self._tensor_extent)
+        if error_buf_idx is not None:
+            block.bind(_buffer_index(error_buf_idx), *self._error_buffer())
+        if axes is None:
+            for arg in args:
+                if isinstance(arg, Tensor):
+                    axes = (arg.numel(),)
+                    break
+        grid_size, group_threads = sizes(axes, group, self._limit)
+        addresses = block.addresses
+        table = block.keep_extents() if block.extents else 0
+        _PACK[len(addresses)](
+            block.memory,
+            0,
+            self._built.header,
+            *grid_size,
+            *group_threads,
+            *addresses,
+            *block.sizes,
+            table,
+            len(block.extents),
+        )
+        if self._threadgroups or threadgroup_memory is not None:
+            self._give_memory(block, threadgroup_memory)
+        if 0 not in grid_size:
+            self._launch(block.address)
+        block.clear()
+        self._pool.append(block)
+
+    def _give_memory(self, block: Block, asked: Any) -> None:
+        memory = {} if asked is None else read_memory(asked)
+        for parameter in self._threadgroups:
+            if not memory.get(parameter.index):
+                raise ShaderError(
+                    f"kernel '{self._name}' needs threadgroup memory for its argument "
+                    f"'{parameter.name}' [[threadgroup({parameter.index})]]",
+                    found="none in this call",
+                    next_step=f"pass threadgroup_memory={{{parameter.index}: bytes}}, which only "
+                    "openmps has: PyTorch on a Mac cannot run this kernel",
+                )
+        check_memory(self._name, memory, self._built.static_threadgroup_bytes)
+        for index, size_bytes in memory.items():
+            _pack_dynamic(block.memory, DYNAMIC_OFFSET + 4 * index, size_bytes)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("cannot pickle 'torch._C._mps_MetalKernel' object")
+
+
+def _buffer_index(given: Any) -> int:
+    if not isinstance(given, int) or given < 0:
+        raise cast_error(given)
+    if given >= BUFFERS:
+        raise ShaderError(
+            f"a Metal kernel has buffers 0 to {BUFFERS - 1}",
+            found=f"error_buf_idx={given}",
+            next_step="give the error buffer a lower index",
+        )
+    return int(given)
+
+
+class ShaderLibrary:
+    """Kernels as attributes; natively `torch._C._mps_ShaderLibrary`.
+
+    Any other attribute is a RuntimeError, as natively, so that hasattr() raises.
+    """
+
+    def __init__(self, library: Library, target: Target, device: Device) -> None:
+        self.__dict__["_ShaderLibrary__built"] = (library, target, device, threading.Lock())
+
+    def __getattr__(self, name: str) -> MetalKernel:
+        # Reached once for each kernel: from then on it is in __dict__.
+        library, target, device, lock = self.__dict__["_ShaderLibrary__built"]
+        kernel = library.kernels.get(name)
+        if kernel is None:
+            raise RuntimeError(f"Failed to create function state object for: {name}")
+        with lock:
+            if name not in self.__dict__:
+                built = target.kernel(library, name)
+                _check_pipeline(built)
+                self.__dict__[name] = MetalKernel(kernel, built, device)
+        made: MetalKernel = self.__dict__[name]
+        return made
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"'torch._C._mps_ShaderLibrary' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return list(self.__dict__["_ShaderLibrary__built"][0].kernels)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("cannot pickle 'torch._C._mps_ShaderLibrary' object")
+
+
+def _check_pipeline(built: CompiledKernel) -> None:
+    if built.static_threadgroup_bytes > THREADGROUP_BYTES:
+        raise RuntimeError(
+            "Failed to created pipeline state object, error: Threadgroup memory size "
+            f"({built.static_threadgroup_bytes}) exceeds the maximum threadgroup memory allowed "
+            f"({THREADGROUP_BYTES})"
+        )
+
+
+# Programs print these names, and test for them.
+for _ours, _native in ((ShaderLibrary, "_mps_ShaderLibrary"), (MetalKernel, "_mps_MetalKernel")):
+    _ours.__name__ = _ours.__qualname__ = _native
+    _ours.__module__ = "torch._C"
+
+
+@functools.cache
+def cpu_target() -> Target:
+    from openmps.targets.cpu import CpuTarget
+
+    return CpuTarget()
+
+
+def compile_shader(
+    source: str, macos: tuple[int, int], device: Device, target: Target | None = None
+) -> ShaderLibrary:
+    target = target or cpu_target()
+    library = parse_library(source, options=language_options(macos))
+    target.open(library)
+    return ShaderLibrary(library, target, device)

@@ -1,0 +1,1 @@
+"""Running a built kernel on one kind of machine."""

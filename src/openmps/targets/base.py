@@ -1,0 +1,68 @@
+"""What a target owes its callers. Knows no real target; addresses are integers.
+
+A launch passes one block of memory, so that a call costs one foreign call. The block is the
+Dispatch of csrc_runtime/api.h: a field that moves there moves here.
+
+    24 bytes      the kernel's own: CompiledKernel.header, which the caller copies
+    uint32[3]     threads in the grid, at least 1 each
+    uint32[3]     threads in a threadgroup, at least 1 each
+    void*[31]     what is bound to [[buffer(n)]]; null where nothing is
+    uint64[31]    its bytes; 0 where they are not known
+    Extent*       further memory that the buffers point to: pairs of address and bytes
+    uint64        how many
+    uint32[31]    bytes asked for [[threadgroup(n)]]
+    4 bytes       nothing
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from openmps.msl.library import Library
+
+BUFFERS = 31
+SIMD_WIDTH = 32
+DYNAMIC_OFFSET = 24 + 2 * 12 + 2 * 8 * BUFFERS + 2 * 8
+DISPATCH_BYTES = DYNAMIC_OFFSET + 4 * BUFFERS + 4
+
+
+def dispatch_struct(bound: int) -> Struct:
+    """Packs a block in one go: header, grid, group, `bound` addresses, as many sizes, extents and
+    their count. Everything else becomes zero."""
+    rest = 8 * (BUFFERS - bound)
+    return Struct(f"=24s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{DISPATCH_BYTES - DYNAMIC_OFFSET}x")
+
+
+class CompiledKernel(Protocol):
+    """One kernel, ready to run. Any thread may use it at any time."""
+
+    @property
+    def header(self) -> bytes:
+        """The first 24 bytes of each dispatch. Read at every launch: an attribute, not work."""
+
+    @property
+    def max_threads(self) -> int:
+        """Threads that a threadgroup may have: 1024, or what the source asks for."""
+
+    @property
+    def static_threadgroup_bytes(self) -> int:
+        """Threadgroup memory that the kernel declares, in bytes."""
+
+    def launch(self, dispatch: int, /) -> None:
+        """Runs the dispatch at that address and returns when it is done, without the GIL.
+
+        The caller has checked the sizes and keeps the block and all memory it names alive. Raises
+        KernelFault or KernelTimeout, and what a signal handler raises (Ctrl-C).
+        """
+
+
+class Target(Protocol):
+    """A kind of machine. Any thread may use it at any time."""
+
+    def open(self, library: Library, /) -> None:
+        """Checks the whole source, once. Raises ShaderSyntaxError."""
+
+    def kernel(self, library: Library, name: str, /) -> CompiledKernel:
+        """Builds a kernel that `library` lists, or finds it built. Raises ShaderError."""

@@ -1,0 +1,327 @@
+"""Kernels on this machine's processor: builds them, once, and runs them.
+
+A kernel whose threads do not coordinate becomes a loop over threads. One whose threads do becomes
+code for 32 lanes in lock-step (emit/lanes.py), or, for a compiler that is not clang, one fibre per
+thread. docs/metal.md tells which is which and why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import struct
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from openmps import settings
+from openmps.build.key import build_key
+from openmps.build.shader_compiler import (
+    DIALECT,
+    FAST_MATH,
+    CompileRefused,
+    ShaderCompiler,
+    find_shader_compiler,
+    processor,
+    refused_by_machine,
+)
+from openmps.build.store import Store
+from openmps.emit.alignment import relax_assembly, relax_ir
+from openmps.emit.entry import emit_check, emit_kernel
+from openmps.emit.ir import UnsupportedIR
+from openmps.emit.lanes import uses, vectorise
+from openmps.msl.compiler_messages import explain
+from openmps.msl.kernels import Kernel
+from openmps.msl.library import Library
+from openmps.targets.cpu_runtime import Runtime, Style, runtime
+
+PACKAGE = Path(__file__).parents[1]
+LIBRARY = "kernel.so"
+# Of programs with more kernels (PyTorch's have thousands) each is checked when it is asked for.
+MOST_CHECKED_AT_ONCE = 24
+
+# Before lanes: loops with known counts unrolled, so that arrays become registers; nothing
+# vectorised, because lanes are the vectors.
+_FOR_LANES = (
+    "-fno-vectorize", "-fno-slp-vectorize", "-mllvm", "-unroll-runtime=false",
+    "-mllvm", "-unroll-allow-partial=false",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CpuOptions:
+    """lanes: whether coordinated kernels may run in lock-step; else one fibre per thread."""
+
+    lanes: bool = True
+    optimise: bool = True
+    workers: Callable[[], int] = field(default=lambda: len(os.sched_getaffinity(0)))
+
+
+class CpuTarget:
+    def __init__(self, options: CpuOptions | None = None) -> None:
+        self.options = options or CpuOptions()
+
+    def open(self, library: Library) -> None:
+        """Checks the whole source. Raises ShaderSyntaxError."""
+        compiler = find_shader_compiler()
+        names = list(library.kernels)
+        text = emit_check(library, names if len(names) <= MOST_CHECKED_AT_ONCE else [])
+        Builder(library, compiler, self.options).check(text)
+
+    def emitted(self, library: Library, name: str) -> dict[str, str]:
+        """What is generated for a kernel, by kind of text."""
+        builder = Builder(library, find_shader_compiler(), self.options)
+        return builder.emitted(library.kernels[name])
+
+    def kernel(self, library: Library, name: str) -> CpuKernel:
+        return CpuKernel(library, library.kernels[name], find_shader_compiler(), self.options)
+
+
+class CpuKernel:
+    """A kernel in one or, if threads lie differently in other threadgroups, several builds."""
+
+    def __init__(
+        self, library: Library, kernel: Kernel, compiler: ShaderCompiler, options: CpuOptions
+    ) -> None:
+        self.name = kernel.name
+        self._kernel = kernel
+        self._options = options
+        self._builder = Builder(library, compiler, options)
+        self._lock = threading.Lock()
+        self._runtime: Runtime = runtime()
+        self._headers: dict[str, bytes] = {}
+        first = self._build("x")
+        self.max_threads = first.max_threads
+        self.static_threadgroup_bytes = first.threadgroup_bytes
+        self.header = self._headers["x"]
+        self.style = first.style
+
+    def launch(self, dispatch: int) -> None:
+        if self.style is Style.SIMDGROUPS:
+            grid_and_group = struct.unpack("6I", ctypes.string_at(dispatch + 24, 24))
+            axis = lane_axis(grid_and_group[:3], grid_and_group[3:])
+            if axis != "x":
+                ctypes.memmove(dispatch, self._header_for(axis), 24)
+        self._runtime.launch(dispatch, self.name)
+
+    def _header_for(self, axis: str) -> bytes:
+        header = self._headers.get(axis)
+        if header is None:
+            with self._lock:
+                if axis not in self._headers:
+                    self._build(axis)
+                header = self._headers[axis]
+        return header
+
+    def _build(self, axis: str) -> LoadedKernel:
+        path = self._builder.find_or_build(self._kernel, axis)
+        loaded = load_kernel(path, self._kernel.looks_at_grid_only)
+        self._headers[axis] = struct.pack(
+            "=QIId",
+            loaded.entry,
+            loaded.style.value,
+            self._options.workers(),
+            settings.shader_time_limit(),
+        )
+        return loaded
+
+
+def lane_axis(grid: Iterable[int], group: Iterable[int]) -> str:
+    """How a simdgroup's 32 threads lie: along x, along y, or around corners ("any")."""
+    x, y, z = group
+    edge_x, edge_y, _ = (whole % part or part for whole, part in zip(grid, (x, y, z), strict=True))
+    if y == z == 1 or (x % 32 == 0 and edge_x % 32 == 0):
+        return "x"
+    if x == 1 and (z == 1 or (y % 32 == 0 and edge_y % 32 == 0)):
+        return "y"
+    return "any"
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    entry: int
+    style: Style
+    max_threads: int
+    threadgroup_bytes: int
+
+
+@functools.cache
+def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
+    """Loads a kernel library for good: code that might be running is never unloaded."""
+    runtime()
+    library = ctypes.CDLL(str(path))
+    styles = {
+        "openmps_plain": Style.BOXES if grid_only else Style.GROUPS,
+        "openmps_simdgroup": Style.SIMDGROUPS,
+        "openmps_thread": Style.THREADS,
+    }
+    for name, style in styles.items():
+        if hasattr(library, name):
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            assert address is not None
+            limit = ctypes.c_uint.in_dll(library, "openmps_max_threads").value
+            return LoadedKernel(address, style, min(limit, 1024), thread_local_bytes(path))
+    raise AssertionError(f"{path} exports no entry")
+
+
+def thread_local_bytes(path: Path) -> int:
+    """The size of a library's thread-local segment: kernels keep threadgroup memory there only."""
+    image = path.read_bytes()
+    offset = struct.unpack_from("<Q", image, 32)[0]
+    size, count = struct.unpack_from("<HH", image, 54)
+    for number in range(count):
+        kind, _, _, _, _, _, bytes_in_memory = struct.unpack_from(
+            "<IIQQQQQ", image, offset + number * size
+        )
+        if kind == 7:  # PT_TLS
+            return int(-(-bytes_in_memory // 16) * 16)
+    return 0
+
+
+class Builder:
+    """One library's kernels, from text to files in the cache."""
+
+    def __init__(self, library: Library, compiler: ShaderCompiler, options: CpuOptions) -> None:
+        self.library = library
+        self.compiler = compiler
+        self.options = options
+        self._store = Store(settings.cache_dir(), "shaders")
+        fast = FAST_MATH if library.options.fast_math else ()
+        self._flags = [*DIALECT, *compiler.machine, *fast, "-I", str(PACKAGE / "include")]
+
+    def check(self, text: str) -> None:
+        key = self._key(text, "check")
+        if self._store.find(key, "checked"):
+            return
+        with self._store.lock(key, lambda: None), self._store.workspace(key) as folder:
+            (folder / "check.cpp").write_text(text)
+            self._compile(folder, ["-fsyntax-only", "check.cpp"])
+            (folder / "checked").touch()
+            self._store.publish(key, "checked", folder / "checked", {})
+
+    def find_or_build(self, kernel: Kernel, axis: str) -> Path:
+        lanes = self.options.lanes and self.compiler.kind == "clang"
+        entry = "thread" if kernel.coordinates else "plain"
+        text = emit_kernel(self.library, kernel, entry)
+        how = f"{entry} {axis} lanes" if kernel.coordinates and lanes else entry
+        key = self._key(text, how)
+        found = self._store.find(key, LIBRARY)
+        if found:
+            return found
+        with self._store.lock(key, lambda: None):
+            found = self._store.find(key, LIBRARY)
+            if found:
+                return found
+            with self._store.workspace(key) as folder:
+                if kernel.coordinates and lanes:
+                    self._build_lanes(folder, kernel, text, axis)
+                else:
+                    self._build_scalar(folder, text)
+                return self._store.publish(
+                    key, LIBRARY, folder / LIBRARY, {"kernel": kernel.name, "how": how}
+                )
+
+    def emitted(self, kernel: Kernel, axis: str = "x") -> dict[str, str]:
+        """What is generated for a kernel, by kind of text: C++, and IR if it runs in lanes."""
+        if not kernel.coordinates:
+            return {"C++": emit_kernel(self.library, kernel, "plain")}
+        text = emit_kernel(self.library, kernel, "thread")
+        if not (self.options.lanes and self.compiler.kind == "clang"):
+            return {"C++": text}
+        with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
+            ir = self._thread_ir(Path(folder), text)
+        if not uses(ir) - {"atomic"}:
+            return {"C++": emit_kernel(self.library, kernel, "plain")}
+        try:
+            return {"C++": text, "LLVM IR": vectorise(ir, axis=axis)}
+        except UnsupportedIR:
+            return {"C++": text}
+
+    # ---- steps
+
+    def _build_scalar(self, folder: Path, text: str) -> None:
+        """A loop over threads, or a function for one thread."""
+        (folder / "kernel.cpp").write_text(text)
+        level = "-O3" if self.options.optimise else "-O0"
+        if self.compiler.kind == "clang":
+            # With -O0 functions would be marked as never to be optimised: say -O1 there.
+            front = "-O3" if self.options.optimise else "-O1"
+            arguments = [front, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
+            self._compile(folder, [*arguments, "kernel.cpp", "-o", "kernel.ll"])
+            ir = folder / "kernel.ll"
+            ir.write_text(relax_ir(ir.read_text()))
+            self._assemble(folder, level)
+        else:
+            self._compile(folder, [level, "-S", "kernel.cpp", "-o", "kernel.s"])
+            assembly = folder / "kernel.s"
+            assembly.write_text(relax_assembly(assembly.read_text()))
+            self._run(["kernel.s", "-o", LIBRARY], folder, link=True)
+
+    def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
+        ir = self._thread_ir(folder, text)
+        if not uses(ir) - {"atomic"}:
+            # It only looked as if its threads coordinate: a loop is faster.
+            self._build_scalar(folder, emit_kernel(self.library, kernel, "plain"))
+            return
+        try:
+            vectorised = vectorise(ir, axis=axis)
+        except UnsupportedIR as error:
+            warnings.warn(
+                f"openmps: '{kernel.name}' runs one fibre per thread, which is slow: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self._build_scalar(folder, text)
+            return
+        (folder / "kernel.ll").write_text(vectorised)
+        self._assemble(folder, "-O3" if self.options.optimise else "-O0")
+
+    def _thread_ir(self, folder: Path, text: str) -> str:
+        (folder / "kernel.cpp").write_text(text)
+        level = ["-O2", *_FOR_LANES] if self.options.optimise else ["-O0"]
+        self._compile(folder, [*level, "-S", "-emit-llvm", "kernel.cpp", "-o", "thread.ll"])
+        return (folder / "thread.ll").read_text()
+
+    def _assemble(self, folder: Path, level: str) -> None:
+        flags = [level, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
+        if self.options.optimise and runtime().has_libmvec:
+            flags.append("-fveclib=libmvec")
+        self._run([*flags, "-c", "kernel.ll", "-o", "kernel.o"], folder)
+        self._run(["kernel.o", "-o", LIBRARY], folder, link=True)
+
+    def _compile(self, folder: Path, arguments: list[str]) -> None:
+        try:
+            self.compiler.run(["-x", "c++", *self._flags, *arguments], folder)
+        except CompileRefused as refused:
+            explained = explain(self.library, refused.messages)
+            if explained is not None:
+                raise explained from None
+            raise refused_by_machine(
+                "the C++ compiler refused what openmps made of this shader", refused.messages
+            ) from None
+
+    def _run(self, arguments: list[str], folder: Path, *, link: bool = False) -> None:
+        try:
+            self.compiler.run(arguments, folder, link=link)
+        except CompileRefused as refused:
+            raise refused_by_machine(
+                "the compiler refused code that openmps generated for this shader",
+                refused.messages,
+            ) from None
+
+    def _key(self, text: str, how: str) -> str:
+        return build_key(
+            {"kernel.cpp": text.encode(), **_own_sources()},
+            (how, self.compiler.identity, processor(), str(self.options.optimise), *self._flags),
+        )
+
+
+@functools.lru_cache
+def _own_sources() -> dict[str, bytes]:
+    """What openmps adds to every kernel: its headers and the code that generates code."""
+    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").glob("*.py")]
+    return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in sorted(files)}

@@ -1,0 +1,144 @@
+"""Every tests/kernels/<area>/<name>.metal with its <name>.toml, on every path.
+
+threads = [64]                    the grid; group defaults to min(threads, 1024) in x
+group = [32]
+kernel = "name"                   if the file has several
+dynamic = {0 = 128}               bytes of [[threadgroup(n)]] memory
+tolerance = 1e-6                  relative and absolute; 0 (exact) if absent
+includes = true                   the source may include torch's headers
+max_threads = 64                  what max_total_threads_per_threadgroup must come out as
+
+[[buffer]]                        one per index, in order
+dtype = "float32"
+value = [1, 2]                    a list, or "= expression"
+expect = "= np.cumsum(b0)"        what is there afterwards. Absent: it must not change
+pointers = [1, 2]                 before the values, the addresses of these buffers (dtype uint64)
+
+[[run]]                           the same file several times: each may replace any key above
+
+[error]                           instead of buffers: the source must be refused
+at = "3:9"
+message = "undeclared identifier"
+when = "kernel"                   if it is found only when the kernel is asked for
+
+Expressions see np (numpy), rng (seeded), threads and group, n (threads in all), bf16 (the bits of
+floats as bfloats) and, in `expect`, the buffers before the run as b0, b1, ...
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomllib
+
+from openmps.errors import ShaderSyntaxError
+from openmps.msl.library import LanguageOptions
+from openmps.msl.source import SourceFile
+
+FOLDER = Path(__file__).parent
+CASES = sorted(FOLDER.glob("*/*.metal"))
+
+
+def bf16(values: Any) -> np.ndarray:
+    """Rounds to nearest, ties to even."""
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+@functools.cache
+def torch_headers() -> LanguageOptions:
+    import torch
+
+    root = Path(torch.__file__).parent / "include"
+
+    def find(name: str, _asking: SourceFile) -> SourceFile | None:
+        path = root / name
+        return SourceFile(name, path.read_text()) if path.is_file() else None
+
+    return LanguageOptions(find_header=find)
+
+
+def evaluated(value: Any, dtype: str, names: dict[str, Any]) -> np.ndarray:
+    if isinstance(value, str):
+        assert value.startswith("="), "an expression starts with ="
+        with np.errstate(all="ignore"):
+            value = eval(value[1:].strip(), {"np": np, "bf16": bf16, **names})
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(np.asarray(value).astype(dtype).reshape(-1))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
+def test_kernel(case: Path, launcher: Any) -> None:
+    wanted = tomllib.loads(case.with_suffix(".toml").read_text())
+    source = case.read_text()
+    options = torch_headers() if wanted.get("includes") else None
+    if "error" in wanted:
+        refuse(source, wanted["error"], launcher)
+        return
+    library = launcher.compile(source, options)
+    for number, run in enumerate(wanted.get("run", [{}])):
+        check_run(launcher, library, {**wanted, **run}, f"run {number}, ")
+
+
+def check_run(launcher: Any, library: Any, wanted: dict[str, Any], label: str) -> None:
+    name = wanted.get("kernel") or next(iter(library.kernels))
+    threads = wanted["threads"]
+    group = wanted.get("group") or [min(threads[0], 1024), 1, 1][: len(threads)]
+    names: dict[str, Any] = {"threads": threads, "group": group, "n": math.prod(threads)}
+    names["rng"] = np.random.default_rng(0)
+    after: list[np.ndarray] = []
+    for buffer in reversed(wanted["buffer"]):  # pointers lead to later buffers
+        array = evaluated(buffer.get("value", []), buffer["dtype"], names)
+        if "pointers" in buffer:
+            places = [index - len(wanted["buffer"]) for index in buffer["pointers"]]
+            array = np.array([*(after[at].ctypes.data for at in places), *array], np.uint64)
+        after.insert(0, array)
+    before = [array.copy() for array in after]
+    dynamic = {int(index): size for index, size in wanted.get("dynamic", {}).items()}
+    launcher.run(library, name, after, threads, group, dynamic)
+    if "max_threads" in wanted:
+        assert launcher.target.kernel(library, name).max_threads == wanted["max_threads"]
+    names |= {f"b{index}": array for index, array in enumerate(before)}
+    tolerance = wanted.get("tolerance", 0)
+    compared = 0
+    for index, (buffer, array) in enumerate(zip(wanted["buffer"], after, strict=True)):
+        expected = before[index]
+        if "expect" in buffer:
+            expected = evaluated(buffer["expect"], buffer["dtype"], names)
+            compared += 1
+        where = f"{label}buffer {index}"
+        if tolerance and array.dtype.kind == "f":
+            np.testing.assert_allclose(
+                array.astype(np.float64), expected.astype(np.float64),
+                rtol=tolerance, atol=tolerance, err_msg=where,
+            )  # fmt: skip
+        else:
+            np.testing.assert_array_equal(array, expected, err_msg=where)
+    assert compared, "the case expects nothing"
+
+
+def refuse(source: str, error: dict[str, str], launcher: Any) -> None:
+    if error.get("when") == "kernel":
+        library = launcher.compile(source)
+        with pytest.raises(ShaderSyntaxError) as caught:
+            launcher.target.kernel(library, next(iter(library.kernels)))
+    else:
+        with pytest.raises(ShaderSyntaxError) as caught:
+            launcher.compile(source)
+    text = str(caught.value)
+    first = text.splitlines()[0]
+    assert first.startswith(f"program_source:{error['at']}: error: "), text
+    assert error["message"] in first, text
+    assert "  next: " in text
+    assert "msl::" not in text
+    assert "openmps_" not in text
+
+
+def test_every_case_is_complete() -> None:
+    assert CASES
+    assert {c.stem for c in CASES} >= {t.stem for t in FOLDER.glob("*/*.toml")}

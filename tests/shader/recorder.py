@@ -1,0 +1,90 @@
+"""A target that runs nothing and remembers what it was asked to run."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from openmps.msl.library import Library
+from openmps.shader.library import ShaderLibrary, compile_shader
+from openmps.targets.base import BUFFERS, DISPATCH_BYTES
+
+HEADER = bytes(range(24))
+
+
+@dataclass(frozen=True)
+class Launch:
+    header: bytes
+    grid: tuple[int, ...]
+    group: tuple[int, ...]
+    buffers: tuple[int, ...]
+    sizes: tuple[int, ...]
+    extents: list[tuple[int, int]]
+    memory: dict[int, int]
+    data: tuple[bytes, ...]  # the first 16 bytes of each buffer that is bound
+
+    def floats(self, index: int, count: int = 1) -> tuple[float, ...]:
+        return struct.unpack(f"={count}f", ctypes.string_at(self.buffers[index], 4 * count))
+
+
+class Recorder:
+    def __init__(
+        self,
+        max_threads: int = 1024,
+        static_bytes: int = 0,
+        check: Callable[[Launch], None] | None = None,
+    ) -> None:
+        self.header = HEADER
+        self.max_threads = max_threads
+        self.static_threadgroup_bytes = static_bytes
+        self.launches: list[Launch] = []
+        self.built: list[str] = []
+        self._check = check
+
+    def open(self, library: Library) -> None:
+        pass
+
+    def kernel(self, library: Library, name: str) -> Recorder:
+        self.built.append(name)
+        return self
+
+    def launch(self, dispatch: int) -> None:
+        block = ctypes.string_at(dispatch, DISPATCH_BYTES)
+        fields = struct.unpack(f"=24s6I{BUFFERS}Q{BUFFERS}Q2Q{BUFFERS}I4x", block)
+        buffers = fields[7 : 7 + BUFFERS]
+        sizes = fields[7 + BUFFERS : 7 + 2 * BUFFERS]
+        table, count = fields[7 + 2 * BUFFERS : 9 + 2 * BUFFERS]
+        pairs = struct.unpack(f"={2 * count}Q", ctypes.string_at(table, 16 * count))
+        launch = Launch(
+            header=fields[0],
+            grid=fields[1:4],
+            group=fields[4:7],
+            buffers=buffers,
+            sizes=sizes,
+            extents=list(zip(pairs[::2], pairs[1::2], strict=True)),
+            memory={n: size for n, size in enumerate(fields[9 + 2 * BUFFERS :]) if size},
+            data=tuple(
+                ctypes.string_at(address, min(size, 16)) if size else b""
+                for address, size in zip(buffers, sizes, strict=True)
+            ),
+        )
+        self.launches.append(launch)
+        if self._check:
+            self._check(launch)
+
+    @property
+    def last(self) -> Launch:
+        return self.launches[-1]
+
+
+def core() -> object:
+    """The device core, by way of a function that it put on torch."""
+    return torch._C._mps_host_alias_storage.__self__
+
+
+def record(source: str, recorder: Recorder, macos: tuple[int, int] = (26, 0)) -> ShaderLibrary:
+    return compile_shader(source, macos, core(), recorder)
