@@ -42,8 +42,12 @@ void live_as_thread() {
   }
 }
 
-// Does the call at the lowest site for all lanes that stand there.
-void execute_call(Simdgroup* simdgroup) {
+// Turns of a loop that a simdgroup may do before another one gets its turn: one may wait for what
+// the other writes.
+constexpr unsigned kTurnsInARow = 256;
+
+// Does the call at the lowest site for all lanes that stand there. Returns what was called.
+Execute* execute_call(Simdgroup* simdgroup) {
   const unsigned first = lowest(simdgroup->calling);
   const void* site = simdgroup->site[first];
   Execute* execute = simdgroup->execute[first];
@@ -63,19 +67,22 @@ void execute_call(Simdgroup* simdgroup) {
   simdgroup->calling &= ~active;
   execute(simdgroup, active);
   simdgroup->ready = active;
+  return execute;
 }
 
 // True: some thread of the simdgroup got further.
 bool run_simdgroup(ThreadFibres* fibres, unsigned index) {
   Simdgroup* simdgroup = &fibres->simdgroups[index];
   if (!simdgroup->ready && !simdgroup->calling) return false;
-  if (simdgroup->ready) {
-    fibres->current = index * kSimdWidth + lowest(simdgroup->ready);
-    openmps_switch(&fibres->host, fibres->context[fibres->current]);
-  }
-  if (simdgroup->calling) {
+  for (unsigned turns = 0; turns < kTurnsInARow; ++turns) {
+    if (simdgroup->ready) {
+      fibres->current = index * kSimdWidth + lowest(simdgroup->ready);
+      openmps_switch(&fibres->host, fibres->context[fibres->current]);
+    }
+    if (!simdgroup->calling) break;
     fibres->current = index * kSimdWidth + lowest(simdgroup->calling);
-    execute_call(simdgroup);
+    // Turning a loop is no operation of the simdgroup's: the others have to wait.
+    if (execute_call(simdgroup) != execute_turn) break;
   }
   return true;
 }
@@ -124,6 +131,8 @@ Lane this_lane() {
   const unsigned thread = fibres->current;
   return {&fibres->simdgroups[thread / kSimdWidth], thread % kSimdWidth};
 }
+
+void execute_turn(Simdgroup*, uint32_t) {}
 
 void wait_at_barrier() {
   const Lane lane = this_lane();

@@ -7,13 +7,18 @@ from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
 
-def emit_program(library: Library) -> str:
-    """The program alone, in its namespace. The caller may put more after it."""
-    return (
+def emit_program(library: Library, turns: bool = False) -> str:
+    """The program alone, in its namespace. The caller may put more after it.
+
+    turns: whether lanes wait for each other where loops turn (msl/turns.py).
+    """
+    return ("#define OPENMPS_TURNS 1\n" if turns else "") + (
         '#include "msl/metal.h"\n#include "msl/program.h"\n'
         "namespace msl {\n"
         "#ifdef __clang__\n"
-        "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
+        # Inlined, and gone if this kernel does not call it.
+        "#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), "
+        "apply_to = function)\n"
         "#endif\n"
         f'#line 1 "{PROGRAM}"\n{library.cpp}'
         '#line 1 "openmps:entry"\n'
@@ -30,13 +35,13 @@ def emit_check(library: Library, names: list[str]) -> str:
     return "".join(lines)
 
 
-def emit_kernel(library: Library, kernel: Kernel, entry: str) -> str:
+def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = False) -> str:
     """The program with one entry: plain or thread (see include/msl/launch.h)."""
     path = "".join(f"{name}::" for name in kernel.scope)
     arguments = [f"msl::{path}openmps_kernel", *map(_slot, kernel.parameters)]
     limit = kernel.max_threads or "1024"
     return (
-        emit_program(library)
+        emit_program(library, turns)
         + _in_scope(kernel, "openmps_kernel")
         + _in_scope_text(kernel, f"inline constexpr unsigned openmps_limit = unsigned({limit});")
         + 'extern "C" {\n'

@@ -245,9 +245,6 @@ class Linear:
         """Whether every way to the test of `below` passes the body of `above`."""
         return dominates(self.parent, body_of(above), below)
 
-    def tested_before(self, above: str, below: str) -> bool:
-        return dominates(self.parent, above, below)
-
 
 def body_of(name: str) -> str:
     return name + " body"
@@ -285,7 +282,7 @@ def linearise(
             onward = set(targets) - set(back)
             for header in back:
                 pending[header] |= waiting
-                following[name, header] = header
+                following[name, header] = body_of(header)
                 if header in parting_loops:
                     pending[header] |= onward
             if name in parting or (back and back[0] in parting_loops):

@@ -19,11 +19,12 @@ from openmps.emit.ir import (
     Function,
     Instruction,
     Module,
+    Operand,
     parse_module,
 )
 from openmps.emit.lane_arithmetic import divide, emit_arithmetic
 from openmps.emit.lane_values import ALL_LANES, MASK, NO_LANES, Values, Writer, vector
-from openmps.emit.private import PrivateMemory
+from openmps.emit.private import WIDTH, PrivateMemory
 from openmps.emit.scalars import scalarise
 
 THREAD = "openmps_thread"
@@ -33,6 +34,7 @@ _AXES = ("x", "y", "any")
 
 # A block this short runs for no lanes rather than being jumped over.
 _CHEAP_INSTRUCTIONS = 8
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 _KEPT_ATTRIBUTES = ("target-cpu", "target-features", "tune-cpu")
 
 
@@ -126,7 +128,7 @@ class _FunctionWriter:
                     self.lanes.splits[above] == self.lanes.splits[name]
                     and self.lanes.parting_nest(above) == nest
                     and name not in self.lanes.parting_loops
-                    and self.linear.tested_before(above, name)
+                    and self.linear.reaches_all(above, name)
                 ):
                     root[name] = root[above]
                     break
@@ -196,22 +198,32 @@ class _FunctionWriter:
         values.block = name
         values.cache = {}
         root = self.root[name]
-        if root == name and name != self.graph.entry:
-            mask = out.let(f"load {MASK}, ptr {self.mask_slot[name]}")
+        owner = root == name and name != self.graph.entry
+        if name in self.guarded:
+            mask = self.mask_of[root] if not owner else ""
+            mask = mask or out.let(f"load {MASK}, ptr {self.mask_slot[name]}")
+            some = values.any_lane(mask)
+            skip = self.label_of[self.linear.skip[name]]
+            out.line(f"br i1 {some}, label %{self._body_label(name)}, label %{skip}")
+            out.label(self._body_label(name))
+            values.cache = {}
+        if owner:
+            self.mask_of[name] = out.let(f"load {MASK}, ptr {self.mask_slot[name]}")
             out.line(f"store {MASK} {NO_LANES}, ptr {self.mask_slot[name]}")
-            self.mask_of[name] = mask
         elif name == self.graph.entry:
             self.mask_of[name] = "%live"
         values.mask = self.mask_of[name] = self.mask_of[root]
-        if name in self.guarded:
-            some = values.any_lane(values.mask)
-            skip = self.label_of[self.linear.skip[name]]
-            body = self.label_of[name] + ".body"
-            out.line(f"br i1 {some}, label %{body}, label %{skip}")
-            out.label(body)
         for i in block.instructions[:-1]:
             self._write(i)
         self._write_end(block)
+
+    def _body_label(self, name: str) -> str:
+        return self.label_of[name] + (".body" if name in self.guarded else "")
+
+    def _next_label(self, source: str, target: str) -> str:
+        if target != EXIT and self.graph.is_back_edge(source, target):
+            return self._body_label(target)
+        return self.label_of[self.linear.next[source, target]]
 
     def _write(self, i: Instruction) -> None:
         op = i.op
@@ -310,7 +322,7 @@ class _FunctionWriter:
             raise end.unsupported("a block that ends in something else than a branch")
         targets = self.graph.successors[name]
         if not targets:
-            self.out.line(f"br label %{self.label_of[self.linear.next[name, EXIT]]}")
+            self.out.line(f"br label %{self._next_label(name, EXIT)}")
         elif name in self.lanes.parting or self._repeats_parting_loop(name):
             self._write_parting(block)
         elif len(targets) == 1:
@@ -329,7 +341,7 @@ class _FunctionWriter:
         for store in self._phi_updates(source, target, mask):
             self.out.line(store)
         self._mask_update(target, mask)
-        self.out.line(f"br label %{self.label_of[self.linear.next[source, target]]}")
+        self.out.line(f"br label %{self._next_label(source, target)}")
 
     def _write_uniform(self, block: Block) -> None:
         end = block.end
@@ -383,6 +395,10 @@ class _FunctionWriter:
 
     def _write_parting(self, block: Block) -> None:
         name = block.name
+        targets = self.graph.successors[name]
+        back = next((t for t in targets if self.graph.is_back_edge(name, t)), "")
+        if back and len(targets) > 1:
+            self._write_all_stay(block, back)
         masks = self._edge_masks(block)
         stores = []
         for target, mask in masks.items():
@@ -391,13 +407,59 @@ class _FunctionWriter:
             self.out.line(store)
         for target, mask in masks.items():
             self._mask_update(target, mask)
-        after = self.label_of[self.linear.next[name, EXIT]]
-        for target, mask in masks.items():
-            if self.graph.is_back_edge(name, target):
-                again = self.values.any_lane(mask)
-                self.out.line(f"br i1 {again}, label %{self.label_of[target]}, label %{after}")
-                return
-        self.out.line(f"br label %{after}")
+        after = self._next_label(name, EXIT)
+        if back:
+            again = self.values.any_lane(masks[back])
+            self.out.line(f"br i1 {again}, label %{self._body_label(back)}, label %{after}")
+        else:
+            self.out.line(f"br label %{after}")
+
+    def _write_all_stay(self, block: Block, back: str) -> None:
+        """A short cut while no lane leaves the loop, where two scalar comparisons can tell:
+        `start + lane < end` and the like, the usual loop of a thread over its share."""
+        stays = self._all_lanes(block.end.operands[0], block.end.targets[0] == back)
+        if not stays:
+            return
+        quick, slow = self.out.new_label("stay"), self.out.new_label("part")
+        self.out.line(f"br i1 {stays}, label %{quick}, label %{slow}")
+        self.out.label(quick)
+        with self.values.aside():
+            self._write_edge(block.name, back)
+        self.out.label(slow)
+
+    def _all_lanes(self, condition: Operand, wanted: bool) -> str:
+        """A scalar that is true only if the comparison comes out as wanted in all 32 lanes."""
+        i = self.values.defined.get(condition.value)
+        if i is None or i.op != "icmp" or i.operands[0].type.kind != "int":
+            return ""
+        sign = i.detail[0]
+        strides = [self.lanes.stride(o) for o in i.operands]
+        if None in strides or sign not in "us" or strides.count(0) != 1:
+            return ""
+        if not all(self._readable(o) for o in i.operands):
+            return ""
+        out, values = self.out, self.values
+        kind = i.operands[0].type
+        moving = 0 if strides[0] else 1
+        stride = strides[moving] or 0
+        first = values.scalar(i.operands[moving])
+        fixed = values.scalar(i.operands[1 - moving])
+        reach = stride * (WIDTH - 1) % (1 << kind.bits)
+        last = out.let(f"add {kind.text} {first}, {reach}")
+        order = "ge" if stride > 0 else "le"
+        found = out.let(f"icmp {sign}{order} {kind.text} {last}, {first}")
+        predicate = i.detail if wanted else sign + _OPPOSITE[i.detail[1:]]
+        for end in (first, last):
+            pair = (end, fixed) if moving == 0 else (fixed, end)
+            holds = out.let(f"icmp {predicate} {kind.text} {pair[0]}, {pair[1]}")
+            found = out.let(f"and i1 {found}, {holds}")
+        return found
+
+    def _readable(self, operand: Operand) -> bool:
+        """Whether the value can be read here, though this block may not be a user of it."""
+        home = self.lanes.block_of.get(operand.value)
+        here = self.values.block
+        return home is None or home == here or self.linear.reaches_all(home, here)
 
 
 def _module_text(module: Module, function: Function, writer: Writer) -> str:

@@ -14,6 +14,7 @@ from openmps.msl.printer import PrintedText, print_tokens
 from openmps.msl.program import Instantiation, Program
 from openmps.msl.source import Place, SourceFile
 from openmps.msl.tokens import split_list
+from openmps.msl.turns import mark_turns
 
 _USE_OF_NAME = {"threadgroup_barrier": "barrier", "simdgroup_barrier": "simd"}
 _USE_OF_PREFIX = (
@@ -92,7 +93,7 @@ def parse_library(
     try:
         tokens = Preprocessor(options.defines(), options.find_header).run(file)
         program = Program(tokens)
-        text = print_tokens(program.rewritten())
+        text = print_tokens(mark_turns(program.rewritten()))
     except RecursionError:
         raise ShaderSyntaxError(
             finding(file.place(0), "the program is nested too deeply"),

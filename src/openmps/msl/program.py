@@ -574,7 +574,7 @@ class Program:
         of_type = [*type_tokens, *self.tokens[bounds[0] : bounds[1]]]
         storage = f"openmps_storage_of_{name.text}"
         return [
-            name.like("static thread_local openmps_threadgroup<"),
+            name.like("OPENMPS_SHARED openmps_threadgroup<"),
             *rewriter.rewrite(of_type),
             name.like(f"> {storage}; auto& {name.text} = {storage}.object();"),
         ]

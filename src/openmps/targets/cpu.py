@@ -44,6 +44,24 @@ LIBRARY = "kernel.so"
 # Of programs with more kernels (PyTorch's have thousands) each is checked when it is asked for.
 MOST_CHECKED_AT_ONCE = 24
 
+# Keeps a call that lanes make together one call. LLVM's block threading, unlike its other passes,
+# does not ask whether a call is convergent, and tail duplication cannot. More than -O2 is too much.
+_TOGETHER = (
+    "-mllvm", "-simplifycfg-max-small-block-size=0", "-mllvm", "-disable-tail-duplicate",
+    "-mllvm", "-disable-early-taildup", "-mllvm", "-tail-dup-placement=0",
+)  # fmt: skip
+# The same for g++, which has no word for such calls; and branches must stay before their join:
+# where in the code a thread waits says which threads it waits with.
+_TOGETHER_GCC = (
+    "-fno-thread-jumps", "-fno-tree-dominator-opts", "-fno-split-paths", "-fno-tree-vrp",
+    "-fno-code-hoisting", "-fno-unswitch-loops", "-fno-tree-tail-merge", "-fno-crossjumping",
+    "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
+)  # fmt: skip
+# g++ cannot be told to drop what this kernel does not call: the linker does it.
+_GCC_SECTIONS = (
+    "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden",
+)  # fmt: skip
+
 # Before lanes: loops with known counts unrolled, so that arrays become registers; nothing
 # vectorised, because lanes are the vectors.
 _FOR_LANES = (
@@ -206,7 +224,8 @@ class Builder:
     def find_or_build(self, kernel: Kernel, axis: str) -> Path:
         lanes = self.options.lanes and self.compiler.kind == "clang"
         entry = "thread" if kernel.coordinates else "plain"
-        text = emit_kernel(self.library, kernel, entry)
+        fibres = kernel.coordinates and not lanes
+        text = emit_kernel(self.library, kernel, entry, turns=fibres)
         how = f"{entry} {axis} lanes" if kernel.coordinates and lanes else entry
         key = self._key(text, how)
         found = self._store.find(key, LIBRARY)
@@ -220,7 +239,7 @@ class Builder:
                 if kernel.coordinates and lanes:
                     self._build_lanes(folder, kernel, text, axis)
                 else:
-                    self._build_scalar(folder, text)
+                    self._build_scalar(folder, text, entry)
                 return self._store.publish(
                     key, LIBRARY, folder / LIBRARY, {"kernel": kernel.name, "how": how}
                 )
@@ -229,9 +248,9 @@ class Builder:
         """What is generated for a kernel, by kind of text: C++, and IR if it runs in lanes."""
         if not kernel.coordinates:
             return {"C++": emit_kernel(self.library, kernel, "plain")}
-        text = emit_kernel(self.library, kernel, "thread")
         if not (self.options.lanes and self.compiler.kind == "clang"):
-            return {"C++": text}
+            return {"C++": emit_kernel(self.library, kernel, "thread", turns=True)}
+        text = emit_kernel(self.library, kernel, "thread")
         with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
             ir = self._thread_ir(Path(folder), text)
         if not uses(ir) - {"atomic"}:
@@ -243,29 +262,32 @@ class Builder:
 
     # ---- steps
 
-    def _build_scalar(self, folder: Path, text: str) -> None:
-        """A loop over threads, or a function for one thread."""
+    def _build_scalar(self, folder: Path, text: str, entry: str) -> None:
+        """A loop over threads ("plain"), or a function for one thread ("thread")."""
         (folder / "kernel.cpp").write_text(text)
-        level = "-O3" if self.options.optimise else "-O0"
+        alone = entry == "plain"
         if self.compiler.kind == "clang":
+            level = ("-O3" if alone else "-O2") if self.options.optimise else "-O0"
             # With -O0 functions would be marked as never to be optimised: say -O1 there.
             front = "-O3" if self.options.optimise else "-O1"
             arguments = [front, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
             self._compile(folder, [*arguments, "kernel.cpp", "-o", "kernel.ll"])
             ir = folder / "kernel.ll"
             ir.write_text(relax_ir(ir.read_text()))
-            self._assemble(folder, level)
+            self._assemble(folder, level, *(() if alone else _TOGETHER))
         else:
-            self._compile(folder, [level, "-S", "kernel.cpp", "-o", "kernel.s"])
+            level = ("-O3" if alone else "-O1") if self.options.optimise else "-O0"
+            flags = [level, *(() if alone else _TOGETHER_GCC), *_GCC_SECTIONS]
+            self._compile(folder, [*flags, "-S", "kernel.cpp", "-o", "kernel.s"])
             assembly = folder / "kernel.s"
             assembly.write_text(relax_assembly(assembly.read_text()))
-            self._run(["kernel.s", "-o", LIBRARY], folder, link=True)
+            self._run(["-Wl,--gc-sections", "kernel.s", "-o", LIBRARY], folder, link=True)
 
     def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
         ir = self._thread_ir(folder, text)
         if not uses(ir) - {"atomic"}:
             # It only looked as if its threads coordinate: a loop is faster.
-            self._build_scalar(folder, emit_kernel(self.library, kernel, "plain"))
+            self._build_scalar(folder, emit_kernel(self.library, kernel, "plain"), "plain")
             return
         try:
             vectorised = vectorise(ir, axis=axis)
@@ -275,19 +297,20 @@ class Builder:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            self._build_scalar(folder, text)
+            text = emit_kernel(self.library, kernel, "thread", turns=True)
+            self._build_scalar(folder, text, "thread")
             return
         (folder / "kernel.ll").write_text(vectorised)
         self._assemble(folder, "-O3" if self.options.optimise else "-O0")
 
     def _thread_ir(self, folder: Path, text: str) -> str:
         (folder / "kernel.cpp").write_text(text)
-        level = ["-O2", *_FOR_LANES] if self.options.optimise else ["-O0"]
+        level = ["-O2", *_TOGETHER, *_FOR_LANES] if self.options.optimise else ["-O0"]
         self._compile(folder, [*level, "-S", "-emit-llvm", "kernel.cpp", "-o", "thread.ll"])
         return (folder / "thread.ll").read_text()
 
-    def _assemble(self, folder: Path, level: str) -> None:
-        flags = [level, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
+    def _assemble(self, folder: Path, level: str, *more: str) -> None:
+        flags = [level, *more, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
         if self.options.optimise and runtime().has_libmvec:
             flags.append("-fveclib=libmvec")
         self._run([*flags, "-c", "kernel.ll", "-o", "kernel.o"], folder)
@@ -322,6 +345,6 @@ class Builder:
 
 @functools.lru_cache
 def _own_sources() -> dict[str, bytes]:
-    """What openmps adds to every kernel: its headers and the code that generates code."""
-    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").glob("*.py")]
+    """What openmps adds to every kernel: its headers, and the code that generates and builds."""
+    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").glob("*.py"), Path(__file__)]
     return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in sorted(files)}

@@ -52,12 +52,12 @@ def squeezed(text: str) -> str:
         ("constant bool fast [[function_constant(2)]];",
          "static constexpr bool fast = openmps_constant_value<(2), bool>();"),
         ("void f() { threadgroup float a[4], b; }",
-         "void f() { static thread_local openmps_threadgroup<float[4]> openmps_storage_of_a; "
+         "void f() { OPENMPS_SHARED openmps_threadgroup<float[4]> openmps_storage_of_a; "
          "auto& a = openmps_storage_of_a.object(); "
-         "static thread_local openmps_threadgroup<float> openmps_storage_of_b; "
+         "OPENMPS_SHARED openmps_threadgroup<float> openmps_storage_of_b; "
          "auto& b = openmps_storage_of_b.object(); }"),
         ("void f() { threadgroup int x[2][3] = {{0}}; threadgroup int* p = x[0]; }",
-         "void f() { static thread_local openmps_threadgroup<int[2][3]> openmps_storage_of_x; "
+         "void f() { OPENMPS_SHARED openmps_threadgroup<int[2][3]> openmps_storage_of_x; "
          "auto& x = openmps_storage_of_x.object(); int* p = x[0]; }"),
         ("struct A { A(int x) : a(x), b{x} {} int a, b; };",
          "struct A { A(int x) : a(x), b{x} {} int a, b; };"),

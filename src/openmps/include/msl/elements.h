@@ -38,12 +38,12 @@ OPENMPS_ALIGNER(32, bytes32)
 #define OPENMPS_ODD
 #endif
 
-template <class T, int N>
+template <class T, int N, bool IsBuiltIn = !__is_class(T)>
 struct elements;
 // bfloat has constructors, which g++ does not allow in an unnamed struct: no r, g, b, a.
 #define OPENMPS_ELEMENTS(N, slots, yzw, gba, parameters, initialisers) \
   template <class T>                                                   \
-  struct OPENMPS_ALIGNAS(slots * sizeof(T)) elements<T, N> {           \
+  struct OPENMPS_ALIGNAS(slots * sizeof(T)) elements<T, N, true> {     \
     OPENMPS_ALIGNED(slots * sizeof(T))                                 \
     union {                                                            \
       struct {                                                         \
@@ -58,10 +58,9 @@ struct elements;
     elements() = default;                                              \
     OPENMPS_INLINE constexpr elements parameters : initialisers {}     \
   };                                                                   \
-  template <>                                                          \
-  struct OPENMPS_ALIGNAS(slots * 2) elements<bfloat, N> {              \
-    using T = bfloat;                                                  \
-    OPENMPS_ALIGNED(slots * 2)                                         \
+  template <class T>                                                   \
+  struct OPENMPS_ALIGNAS(slots * sizeof(T)) elements<T, N, false> {    \
+    OPENMPS_ALIGNED(slots * sizeof(T))                                 \
     T x;                                                               \
     OPENMPS_ODD                                                        \
     T yzw;                                                             \

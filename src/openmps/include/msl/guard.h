@@ -80,24 +80,22 @@ OPENMPS_INLINE constexpr auto operator%(const dividend<A>& a, B b)
     -> decltype(openmps_detail::rest(a.value, b)) {
   return openmps_detail::rest(a.value, b);
 }
-template <class A, class B>
-OPENMPS_INLINE constexpr A& operator/=(A& a, const divisor<B>& b) {
-  if constexpr (openmps_detail::is_number<metal::remove_volatile_t<A>>) {
-    a = static_cast<A>(openmps_detail::quotient(a, b.value));
-  } else {
-    a /= b.value;
+// `a` may also be a swizzle, which is a temporary object.
+#define OPENMPS_GUARDED_UPDATE(op, how)                                                     \
+  template <class A, class B>                                                               \
+  OPENMPS_INLINE constexpr metal::remove_reference_t<A>& operator op(A && a,                \
+                                                                     const divisor<B>& b) { \
+    using Value = metal::remove_cv_t<metal::remove_reference_t<A>>;                         \
+    if constexpr (openmps_detail::is_number<Value>) {                                       \
+      a = static_cast<Value>(openmps_detail::how(static_cast<Value>(a), b.value));          \
+    } else {                                                                                \
+      a op b.value;                                                                         \
+    }                                                                                       \
+    return a;                                                                               \
   }
-  return a;
-}
-template <class A, class B>
-OPENMPS_INLINE constexpr A& operator%=(A& a, const divisor<B>& b) {
-  if constexpr (openmps_detail::is_number<metal::remove_volatile_t<A>>) {
-    a = static_cast<A>(openmps_detail::rest(a, b.value));
-  } else {
-    a %= b.value;
-  }
-  return a;
-}
+OPENMPS_GUARDED_UPDATE(/=, quotient)
+OPENMPS_GUARDED_UPDATE(%=, rest)
+#undef OPENMPS_GUARDED_UPDATE
 
 }  // namespace openmps_guarded
 

@@ -18,6 +18,9 @@ OPENMPS_LANES void openmps_threadgroup_barrier();
 // Orders memory within the simdgroup; a point where another simdgroup may run.
 OPENMPS_LANES void openmps_simdgroup_barrier();
 
+// One fibre per thread only: lanes that are still in a loop wait for each other before its next turn.
+OPENMPS_LANES void openmps_turn();
+
 OPENMPS_LANES unsigned openmps_lane();           // this thread's lane, 0 to 31
 OPENMPS_LANES unsigned openmps_active();         // a bit per active lane
 OPENMPS_LANES unsigned openmps_ballot(bool);     // a bit per active lane that passes true

@@ -3,29 +3,10 @@
 // becomes a float by itself, and users define their own overloads.
 #pragma once
 
-#include "constants.h"
+#include "composed.h"
 #include "minmax.h"
 
 namespace msl {
-namespace openmps_detail {
-
-// sin(pi x) for |x| <= 1/2, and the reductions to there; exact where the result is 0 or 1.
-OPENMPS_INLINE float sin_half_turn(float x) { return __builtin_sinf(M_PI_F * x); }
-OPENMPS_INLINE float reduce_turns(float x) { return x - 2.0f * __builtin_rintf(0.5f * x); }
-OPENMPS_INLINE float sin_pi(float x) {
-  const float turn = reduce_turns(x);
-  const float mirrored = __builtin_copysignf(1.0f, turn) - turn;
-  return sin_half_turn(__builtin_fabsf(turn) > 0.5f ? mirrored : turn);
-}
-OPENMPS_INLINE float cos_pi(float x) {
-  return sin_half_turn(0.5f - __builtin_fabsf(reduce_turns(x)));
-}
-OPENMPS_INLINE float fraction(float x) {
-  return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f);
-}
-
-}  // namespace openmps_detail
-
 namespace metal {
 
 #define OPENMPS_MATH_1(name, ...)                                               \
@@ -76,13 +57,13 @@ OPENMPS_MATH_1(cos, __builtin_cosf(x))
 OPENMPS_MATH_1(cosh, __builtin_coshf(x))
 OPENMPS_MATH_1(cospi, openmps_detail::cos_pi(x))
 OPENMPS_MATH_1(exp, __builtin_expf(x))
-OPENMPS_MATH_1(exp2, __builtin_exp2f(x))
+OPENMPS_MATH_1(exp2, openmps_detail::exp_base_2(x))
 OPENMPS_MATH_1(exp10, __builtin_exp10f(x))
 OPENMPS_MATH_1(fabs, __builtin_fabsf(x))
 OPENMPS_MATH_1(floor, __builtin_floorf(x))
 OPENMPS_MATH_1(fract, openmps_detail::fraction(x))
 OPENMPS_MATH_1(log, __builtin_logf(x))
-OPENMPS_MATH_1(log2, __builtin_log2f(x))
+OPENMPS_MATH_1(log2, openmps_detail::log_base_2(x))
 OPENMPS_MATH_1(log10, __builtin_log10f(x))
 OPENMPS_MATH_1(rint, __builtin_rintf(x))
 OPENMPS_MATH_1(round, __builtin_roundf(x))
@@ -92,7 +73,7 @@ OPENMPS_MATH_1(sinh, __builtin_sinhf(x))
 OPENMPS_MATH_1(sinpi, openmps_detail::sin_pi(x))
 OPENMPS_MATH_1(sqrt, __builtin_sqrtf(x))
 OPENMPS_MATH_1(tan, __builtin_tanf(x))
-OPENMPS_MATH_1(tanh, __builtin_tanhf(x))
+OPENMPS_MATH_1(tanh, openmps_detail::hyperbolic_tangent(x))
 OPENMPS_MATH_1(tanpi, openmps_detail::sin_pi(x) / openmps_detail::cos_pi(x))
 OPENMPS_MATH_1(trunc, __builtin_truncf(x))
 OPENMPS_MATH_1(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f))

@@ -13,6 +13,7 @@
 #include "limits.h"
 #include "array.h"
 #include "minmax.h"
+#include "composed.h"
 #include "math.h"
 #include "geometric.h"
 #include "integer.h"

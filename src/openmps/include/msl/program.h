@@ -3,8 +3,21 @@
 
 namespace msl {
 
-// `threadgroup T x;`: bytes, because Metal runs no constructor for it. One per OS thread, which
-// runs a whole threadgroup.
+// How a variable in threadgroup memory is declared. One per OS thread, which runs a whole
+// threadgroup. "Used", because other threads of the group change it while this one is in a barrier:
+// without that, a compiler may think that it knows all who do.
+#define OPENMPS_SHARED __attribute__((used)) static thread_local
+
+// Where a loop turns (msl/turns.py).
+#ifdef OPENMPS_TURNS
+#define OPENMPS_TURN openmps_turn()
+#define OPENMPS_TURN_AND openmps_turn(),
+#else
+#define OPENMPS_TURN
+#define OPENMPS_TURN_AND
+#endif
+
+// `threadgroup T x;`: bytes, because Metal runs no constructor for it.
 template <class T>
 struct openmps_threadgroup {
   alignas(alignof(T) > 16 ? alignof(T) : 16) unsigned char bytes[sizeof(T)];

@@ -30,7 +30,8 @@ OPENMPS_INLINE T shuffle_or(T value, unsigned lane, T otherwise) {
   const T moved = shuffle_any(value, lane & 31u);
   // Asked before any branch: inside one, only the lanes that took it would count.
   const unsigned active = openmps_active();
-  return lane < 32u && ((active >> (lane & 31u)) & 1u) ? moved : otherwise;
+  const unsigned usable = static_cast<unsigned>(lane < 32u) & (active >> (lane & 31u)) & 1u;
+  return usable != 0 ? moved : otherwise;
 }
 
 // Reductions and scans, carried as float, 32 bits or 64 bits. half and bfloat round once, at the
