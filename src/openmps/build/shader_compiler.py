@@ -29,6 +29,8 @@ DIALECT = (
     "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-fno-delete-null-pointer-checks", "-fno-asynchronous-unwind-tables",
 )  # fmt: skip
+# half rounds after every operation, also where the processor computes it in float.
+_CLANG = ("-Xclang", "-ffloat16-excess-precision=none")
 FAST_MATH = ("-ffast-math", "-ffp-contract=fast")
 LONGEST_COMPILE_S = 300
 
@@ -124,7 +126,7 @@ def _zig() -> ShaderCompiler | None:
     version = importlib.metadata.version("ziglang")
     return ShaderCompiler(
         "clang",
-        (str(zig), "clang", "-target", target),
+        (str(zig), "clang", "-target", target, *_CLANG),
         (str(zig), "ld.lld", "-shared"),
         f"ziglang {version} {platform.machine()}",
     )
@@ -136,7 +138,8 @@ def _system(path: str) -> ShaderCompiler:
     facts = file.stat()
     kind = "clang" if "clang" in file.name else "gcc"
     identity = f"{kind} {file} {facts.st_size} {facts.st_mtime_ns}"
-    return ShaderCompiler(kind, (path,), (path, "-shared", "-nostdlib"), identity)
+    extra = _CLANG if kind == "clang" else ()
+    return ShaderCompiler(kind, (path, *extra), (path, "-shared", "-nostdlib"), identity)
 
 
 @functools.lru_cache

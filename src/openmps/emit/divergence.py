@@ -1,7 +1,7 @@
 """What the lanes hold: for each value its stride, the difference from one lane to the next.
 
 Stride 0 is a uniform value, a number an affine one (lane 0's value says it all), None anything.
-Also: which branches lanes part at, which loops they leave at different times, who was split by whom.
+Also: which branches lanes part at, which loops they leave at different times, who splits whom.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ class _Analysis:
 
     def _phi(self, block: str, i: Instruction) -> Stride | str:
         values = {o.value for o in i.operands} - {i.result}
-        found = set()
+        found: set[Stride] = set()
         for operand in i.operands:
             if operand.value[0] != "%":
                 found.add(0)
@@ -444,9 +444,10 @@ class _Analysis:
             bound = max(known[1], known[2])
         elif i.op == "call" and i.detail.startswith("llvm.umin."):
             bound = min((b for b in known if b is not None), default=None)
-        elif i.op in ("freeze", "sext") and known[0] is not None:
-            if i.op == "freeze" or known[0] < 1 << (i.operands[0].type.bits - 1):
-                bound = known[0]
+        elif i.op == "freeze":
+            bound = known[0]
+        elif i.op == "sext" and known[0] is not None:
+            bound = known[0] if known[0] < 1 << (i.operands[0].type.bits - 1) else None
         if bound is not None and bound < (1 << i.type.bits):
             self.bounds[i.result] = bound
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openmps.emit.ir import I1, I32, I64, Function, Instruction, Operand, Type
-from openmps.emit.lane_values import ALL_LANES, MASK, Values, constants, mangled, vector
+from openmps.emit.ir import I1, Block, Function, Instruction, Operand, Type
+from openmps.emit.lane_groups import LARGEST_STEP, Group, find_groups
+from openmps.emit.lane_values import ALL_LANES, MASK, Values, indices, mangled, vector
 from openmps.emit.private import WIDTH
 
 _REDUCIBLE = {
@@ -21,7 +22,6 @@ _REDUCIBLE = {
     "umax": "umax",
     "umin": "umin",
 }
-_LARGEST_GROUP = 4  # elements between two lanes that are still read in one piece
 # Offset of Threadgroup::dynamic
 _DYNAMIC = 32
 
@@ -32,13 +32,22 @@ class Memory:
         self.out = values.out
         self.lanes = values.lanes
         self.function = function
+        self.groups: dict[int, Group] = {}
         self.defined = {i.result: i for b in function.blocks.values() for i in b.instructions}
         self.used = {
             o.value for b in function.blocks.values() for i in b.instructions for o in i.operands
         }
 
+    def begin(self, block: Block) -> None:
+        """Looks at the accesses of the block that is emitted next."""
+        self.groups = find_groups(block, self.lanes, self.defined)
+
     def emit(self, i: Instruction) -> None:
-        if i.op == "alloca":
+        if id(i) in self.groups:
+            group = self.groups[id(i)]
+            if group.leader is i:
+                self._grouped(i, group)
+        elif i.op == "alloca":
             self._alloca(i)
         elif i.op == "load":
             self._load(i)
@@ -57,40 +66,116 @@ class Memory:
 
     # Addresses
 
-    def _spacing(self, address: Operand) -> int | None:
-        return self.values.stride(address)
-
     def _align(self, i: Instruction, address: Operand) -> int:
         kind = i.type if i.op == "load" else i.operands[0].type
         return kind.align if address.value in self.lanes.private.owner else 1
 
     def _in_two_ways(
-        self, address: Operand, quick: Callable[[str], str], slow: Callable[[], str], kind: Type
-    ) -> str:
-        """`quick` if the checks of a possible stride hold, else `slow`. Both return a vector, or
+        self,
+        address: Operand,
+        quick: Callable[[str], list[str]],
+        slow: Callable[[], list[str]],
+        kind: Type,
+    ) -> list[str]:
+        """`quick` if the check of a possible stride holds, else `slow`. Both return vectors, or
         nothing for a store."""
         out, values = self.out, self.values
         base = values.scalar(Operand(address.type, address.value + "?base"))
         ok = values.scalar(Operand(I1, address.value + "?ok"))
-        labels = [out.new_label(hint) for hint in ("even", "uneven", "either")]
-        likely = ", !prof !0"
-        out.line(f"br i1 {ok}, label %{labels[0]}, label %{labels[1]}{likely}")
-        found = []
-        for label, way in ((labels[0], lambda: quick(base)), (labels[1], slow)):
-            out.label(label)
-            with values.aside():
-                text = way()
-            # The way may have ended in another block.
-            last = out.new_label("way")
-            out.line(f"br label %{last}")
-            out.label(last)
-            out.line(f"br label %{labels[2]}")
-            found.append((text, last))
-        out.label(labels[2])
-        if not found[0][0]:
-            return ""
-        incoming = ", ".join(f"[ {text}, %{label} ]" for text, label in found)
-        return out.let(f"phi {vector(kind)} {incoming}")
+        even, uneven, after = (out.new_label(hint) for hint in ("even", "uneven", "either"))
+        ends = [out.new_label("even.end"), out.new_label("uneven.end")]
+        out.line(f"br i1 {ok}, label %{even}, label %{uneven}, !prof !0")
+        out.label(even)
+        with values.aside():
+            found = [quick(base)]
+        # Either way may have gone through blocks of its own.
+        self._end_way(ends[0], after)
+        out.label(uneven)
+        with values.aside():
+            found.append(slow())
+        self._end_way(ends[1], after)
+        out.label(after)
+        return [
+            out.let(f"phi {vector(kind)} [ {a}, %{ends[0]} ], [ {b}, %{ends[1]} ]")
+            for a, b in zip(*found, strict=True)
+        ]
+
+    def _end_way(self, end: str, after: str) -> None:
+        self.out.line(f"br label %{end}")
+        self.out.label(end)
+        self.out.line(f"br label %{after}")
+
+    # Several accesses as one
+
+    def _grouped(self, i: Instruction, group: Group) -> None:
+        address = i.operands[-1]
+        back = -group.place_of(i) * group.kind.size
+        wide = self._wide_load if i.op == "load" else self._wide_store
+        narrow = self._gathers if i.op == "load" else self._scatters
+        if self.values.stride(address) is None:
+            texts = self._in_two_ways(
+                address,
+                lambda base: wide(group, base, back),
+                lambda: narrow(group, address, back),
+                group.kind,
+            )
+        else:
+            texts = wide(group, self.values.scalar(address), back)
+        for (member, _), text in zip(group.members, texts, strict=False):
+            self.values.define_vector(member, text)
+
+    def _moved(self, base: str, offset: int, kind: str = "ptr") -> str:
+        return self.out.let(f"getelementptr i8, {kind} {base}, i64 {offset}") if offset else base
+
+    def _wide_load(self, group: Group, base: str, back: int) -> list[str]:
+        places = {place for _, place in group.members}
+        mask = self._spread_mask(group.step, places)
+        count = WIDTH * group.step
+        text = self.masked_load(group.kind, self._moved(base, back), mask, count, 1)
+        return [
+            self.values.shuffle(group.kind, text, range(place, count, group.step), count)
+            for _, place in group.members
+        ]
+
+    def _wide_store(self, group: Group, base: str, back: int) -> list[str]:
+        kind, step = group.kind, group.step
+        by_place = {place: i.operands[0] for i, place in group.members}
+        texts = [
+            self.values.vector(by_place[place]) if place in by_place else "poison"
+            for place in range(step)
+        ]
+        texts += ["poison"] * (step % 2)
+        count = WIDTH
+        while len(texts) > 1:
+            whole = vector(kind, count)
+            both = indices(range(2 * count))
+            texts = [
+                self.out.let(f"shufflevector {whole} {a}, {whole} {b}, {both}")
+                for a, b in zip(texts[::2], texts[1::2], strict=True)
+            ]
+            count *= 2
+        order = [place * WIDTH + lane for lane in range(WIDTH) for place in range(step)]
+        text = self.values.shuffle(kind, texts[0], order, count)
+        mask = self._spread_mask(step, set(by_place))
+        self.masked_store(kind, text, self._moved(base, back), mask, WIDTH * step, 1)
+        return []
+
+    def _gathers(self, group: Group, address: Operand, back: int) -> list[str]:
+        pointers = self.values.vector(address)
+        return [
+            self._gather_from(
+                group.kind,
+                self._moved(pointers, back + place * group.kind.size, f"<{WIDTH} x ptr>"),
+            )
+            for _, place in group.members
+        ]
+
+    def _scatters(self, group: Group, address: Operand, back: int) -> list[str]:
+        pointers = self.values.vector(address)
+        for i, place in group.members:
+            offset = back + place * group.kind.size
+            self._scatter(i.operands[0], self._moved(pointers, offset, f"<{WIDTH} x ptr>"))
+        return []
 
     # Loads
 
@@ -112,10 +197,10 @@ class Memory:
         if stride is not None:
             text = self._even_load(i, self.values.scalar(address), stride, address)
         elif possible is not None and self._is_near(possible, i.type):
-            text = self._in_two_ways(
+            (text,) = self._in_two_ways(
                 address,
-                lambda base: self._even_load(i, base, possible, address),
-                lambda: self._gather(i, address),
+                lambda base: [self._even_load(i, base, possible, address)],
+                lambda: [self._gather(i, address)],
                 i.type,
             )
         else:
@@ -123,7 +208,7 @@ class Memory:
         self.values.define_vector(i, text)
 
     def _is_near(self, stride: int, kind: Type) -> bool:
-        return stride % kind.size == 0 and 0 <= stride // kind.size <= _LARGEST_GROUP
+        return stride % kind.size == 0 and 0 <= stride // kind.size <= LARGEST_STEP
 
     def _scalar_load(self, i: Instruction, pointer: str) -> str:
         if i.ordering:
@@ -156,22 +241,20 @@ class Memory:
         )
 
     def _strided_load(self, kind: Type, base: str, step: int) -> str:
-        mask = self._spread_mask(step, 1)
+        mask = self._spread_mask(step, {0})
         wide = self.masked_load(kind, base, mask, WIDTH * step, 1)
         order = [lane * step for lane in range(WIDTH)]
         return self.values.shuffle(kind, wide, order, WIDTH * step)
 
-    def _spread_mask(self, step: int, filled: int) -> str:
-        """The mask of a wide access: `filled` elements of each group of `step`."""
-        order = []
-        for lane in range(WIDTH):
-            order += [lane] * filled + [WIDTH] * (step - filled)
-        key = f"mask {self.values.mask} {step} {filled}"
+    def _spread_mask(self, step: int, places: set[int]) -> str:
+        """The mask of a wide access: these places of each piece of `step` elements."""
+        key = f"mask {self.values.mask} {step} {sorted(places)}"
         if key not in self.values.cache:
-            inside = ", ".join(f"i32 {k}" for k in order)
+            order = [
+                lane if place in places else WIDTH for lane in range(WIDTH) for place in range(step)
+            ]
             self.values.cache[key] = self.out.let(
-                f"shufflevector {MASK} {self.values.mask}, {MASK} zeroinitializer, "
-                f"<{WIDTH * step} x i32> <{inside}>"
+                f"shufflevector {MASK} {self.values.mask}, {MASK} zeroinitializer, {indices(order)}"
             )
         return self.values.cache[key]
 
@@ -232,7 +315,7 @@ class Memory:
             self.out.line(f"store {volatile}{kind.text} {value}, ptr {pointer}, align 1")
         return ""
 
-    def _even_store(self, i: Instruction, base: str, stride: int) -> str:
+    def _even_store(self, i: Instruction, base: str, stride: int) -> list[str]:
         value, address = i.operands
         kind = value.type
         text = self.values.vector(value)
@@ -244,10 +327,10 @@ class Memory:
             for lane in range(WIDTH):
                 order += [lane] + [-1] * (step - 1)
             wide = self.values.shuffle(kind, text, order)
-            self.masked_store(kind, wide, base, self._spread_mask(step, 1), WIDTH * step, 1)
+            self.masked_store(kind, wide, base, self._spread_mask(step, {0}), WIDTH * step, 1)
         else:
             self._scatter(value, self.values.spread(address.type, base, stride))
-        return ""
+        return []
 
     def masked_store(
         self, kind: Type, text: str, base: str, mask: str, count: int, align: int
@@ -262,7 +345,7 @@ class Memory:
             [(whole, text), ("ptr", base), ("i32", str(align)), (f"<{count} x i1>", mask)],
         )
 
-    def _scatter(self, value: Operand, pointers: str) -> str:
+    def _scatter(self, value: Operand, pointers: str) -> list[str]:
         kind = value.type
         self.out.call(
             "void",
@@ -274,7 +357,7 @@ class Memory:
                 (MASK, self.values.mask),
             ],
         )
-        return ""
+        return []
 
     # One lane after the other
 
@@ -448,6 +531,3 @@ class Memory:
         stored = out.let(f"select i1 {same}, {kind} {new}, {kind} {old}")
         out.line(f"store {kind} {stored}, ptr {pointer}, align 1")
         return old
-
-
-__all__ = ["I32", "I64", "Memory", "constants"]

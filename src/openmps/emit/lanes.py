@@ -213,6 +213,7 @@ class _FunctionWriter:
         elif name == self.graph.entry:
             self.mask_of[name] = "%live"
         values.mask = self.mask_of[name] = self.mask_of[root]
+        self.memory.begin(block)
         for i in block.instructions[:-1]:
             self._write(i)
         self._write_end(block)
@@ -442,6 +443,8 @@ class _FunctionWriter:
         kind = i.operands[0].type
         moving = 0 if strides[0] else 1
         stride = strides[moving] or 0
+        if abs(stride) * WIDTH >= 1 << (kind.bits - 1):
+            return ""
         first = values.scalar(i.operands[moving])
         fixed = values.scalar(i.operands[1 - moving])
         reach = stride * (WIDTH - 1) % (1 << kind.bits)

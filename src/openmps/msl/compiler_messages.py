@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from openmps.errors import ShaderSyntaxError
-from openmps.msl.diagnostics import finding
+from openmps.msl.diagnostics import CORRECT, finding
 from openmps.msl.library import Library
 from openmps.msl.source import Place
 
@@ -32,6 +32,11 @@ _ADVICE = (
 _TENSOR_NAMES = re.compile(r"\b(tensor_\w+|cooperative_tensor|matmul2d\w*|dextents|mpp)\b")
 
 
+# The functions that guarded divisions become (include/msl/guard.h).
+_DIVISION = re.compile(r"no matching function for call to '(?:\w+::)*(quotient|rest)'")
+_DIVISION_SIGN = {"quotient": "/", "rest": "%"}
+
+
 def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
     """The first errors that lie in the shader, or None if they all lie elsewhere."""
     found: list[tuple[Place, str]] = []
@@ -56,6 +61,8 @@ def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
             pending = ""
     if not found:
         return None
+    # What follows from an unknown tensor type matters less than the type.
+    found.sort(key=lambda one: _TENSOR_NAMES.search(one[1]) is None)
     shown: list[str] = []
     for place, text in dict.fromkeys(found):
         said = readable(text)
@@ -69,7 +76,11 @@ def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
 def readable(text: str) -> str:
     """A message without the names that only the rewritten text has."""
     text = text.replace("msl::", "").replace("_Float16", "half")
+    text = _DIVISION.sub(lambda m: f"invalid operands of '{_DIVISION_SIGN[m[1]]}'", text)
     text = re.sub(r"openmps_detail::\w+(<[^<>]*>)?", "number", text)
+    text = re.sub(r"'decltype\([^']*\)' \(aka ('[^']*')\)", r"\1", text)
+    text = re.sub(r"(openmps_\w+::)?vec<(?:unsigned (\w+)|(\w+)), ([234])>", _vector_name, text)
+    text = re.sub(r"openmps_\w+::", "", text)
     text = re.sub(r"'openmps_(get|ref)<[^']*>'", "swizzle", text)
     named = _TENSOR_NAMES.search(text)
     if named:
@@ -77,8 +88,13 @@ def readable(text: str) -> str:
     return text
 
 
+def _vector_name(match: re.Match[str]) -> str:
+    unsigned, plain, count = match[2], match[3], match[4]
+    return f"u{unsigned}{count}" if unsigned else f"{plain}{count}"
+
+
 def advice(text: str) -> str:
     for words, step in _ADVICE:
         if words in text:
             return step
-    return "correct the source and compile again"
+    return CORRECT

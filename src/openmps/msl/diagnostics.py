@@ -8,6 +8,7 @@ from openmps.errors import ShaderSyntaxError
 from openmps.msl.source import Place
 
 SHOWN_WIDTH = 160
+CORRECT = "correct the source and compile again"
 
 
 def finding(place: Place, message: str, *, kernel: str = "", next_step: str = "") -> str:
@@ -24,8 +25,7 @@ def finding(place: Place, message: str, *, kernel: str = "", next_step: str = ""
     ]
     if kernel:
         lines.append(f"  in kernel: {kernel}")
-    if next_step:
-        lines.append(f"  next: {next_step}")
+    lines.append(f"  next: {next_step or CORRECT}")
     return "\n".join(lines)
 
 

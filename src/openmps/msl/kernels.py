@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from openmps.msl.attributes import GRID_ONLY, POSITIONS, Attribute
 from openmps.msl.diagnostics import refuse
@@ -13,6 +14,11 @@ from openmps.msl.tokens import split_list
 MOST_BUFFERS = 31
 
 _IGNORED = frozenset({"function_constant", "maybe_unused", "host_name", "user", "coherent"})
+# A thread's position is a whole number, or two or three.
+_NO_POSITION = frozenset(
+    {"bool", "half", "float", "bfloat", "float2", "float3", "half2", "half3", "uint4", "ushort4",
+     "int4", "float4", "half4"}
+)  # fmt: skip
 _TEXTURES = ("texture", "depth2d", "depthcube", "sampler")
 
 
@@ -91,6 +97,7 @@ def parse_parameters(
     """The kernel's parameters; those without an index take the next free one, in order."""
     found: list[Parameter] = []
     next_buffer = next_threadgroup = 0
+    taken: set[tuple[str, int]] = set()
     for start, stop in split_list(tokens, begin, end, partner):
         part = tokens[start:stop]
         if not part or (len(part) == 1 and part[0].text == "void"):
@@ -109,12 +116,7 @@ def parse_parameters(
                     kind, index = kind_and_index
         for token in plain:
             if token.kind == "id" and token.text.startswith(_TEXTURES):
-                refuse(
-                    token.place,
-                    f"'{token.text}': textures and samplers are not supported",
-                    kernel=kernel,
-                    next_step="pass the data as a buffer; torch.mps cannot bind textures either",
-                )
+                _refuse_texture(token, token.text, kernel)
         if not kind and is_indirect:
             shared = any(token.text == "threadgroup" for token in plain)
             kind = "threadgroup" if shared else "buffer"
@@ -139,8 +141,34 @@ def parse_parameters(
                 )
         elif kind == "threadgroup":
             next_threadgroup = index + 1
+        elif is_indirect or type_text in _NO_POSITION:
+            refuse(
+                plain[0].place,
+                f"type '{type_text}' is not valid for attribute '{POSITIONS[index]}'",
+                kernel=kernel,
+                next_step="use uint or ushort, or a vector of two or three of them",
+            )
+        optional = any(isinstance(t, Attribute) and t.argument("function_constant") for t in part)
+        if not optional and kind != "position":
+            if (kind, index) in taken:
+                refuse(
+                    plain[0].place,
+                    f"cannot reserve '{kind}' resource location at index {index}",
+                    kernel=kernel,
+                    next_step="give each parameter an index of its own",
+                )
+            taken.add((kind, index))
         found.append(Parameter(kind, index, name, type_text, is_pointer))
     return tuple(found)
+
+
+def _refuse_texture(token: Token, name: str, kernel: str) -> NoReturn:
+    refuse(
+        token.place,
+        f"'{name}': textures and samplers are not supported",
+        kernel=kernel,
+        next_step="pass the data as a buffer; torch.mps cannot bind textures either",
+    )
 
 
 def _binding(attribute: Attribute, kernel: str) -> tuple[str, int] | None:
@@ -154,6 +182,8 @@ def _binding(attribute: Attribute, kernel: str) -> tuple[str, int] | None:
     for name in attribute.names():
         if name in POSITIONS:
             return "position", POSITIONS.index(name)
+        if name in ("texture", "sampler"):
+            _refuse_texture(attribute, name, kernel)
         if name not in _IGNORED and name not in ("buffer", "threadgroup", "id"):
             refuse(
                 attribute.place,

@@ -9,6 +9,7 @@ from functools import cached_property
 from openmps.errors import ShaderSyntaxError
 from openmps.msl.diagnostics import finding, refuse
 from openmps.msl.kernels import Kernel, KernelDefinition
+from openmps.msl.lambdas import check_lambdas
 from openmps.msl.preprocessor import Preprocessor
 from openmps.msl.printer import PrintedText, print_tokens
 from openmps.msl.program import Instantiation, Program
@@ -93,6 +94,7 @@ def parse_library(
     try:
         tokens = Preprocessor(options.defines(), options.find_header).run(file)
         program = Program(tokens)
+        check_lambdas(program, options.version)
         text = print_tokens(mark_turns(program.rewritten()))
     except RecursionError:
         raise ShaderSyntaxError(
@@ -120,6 +122,7 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
     begin, end = instance.declarator
     expression = program.rewrite_range(begin, end)
     opening = next((at for at in range(begin, end) if tokens[at].text == "<"), end)
+    deduced = opening == end
     function = tokens[opening - 1].text
     candidates = [d for d in program.kernels if d.name == function]
     if not candidates:
@@ -142,7 +145,7 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
         function=function,
         expression=expression,
         scope=instance.scope,
-        signature=instance.signature if overloaded else "",
+        signature=instance.signature if overloaded or (deduced and definition.is_template) else "",
         parameters=definition.parameters,
         max_threads=" ".join(substituted),
         uses=_uses(program, definition),

@@ -256,6 +256,8 @@ class Program:
             at = self.partner[at + 1] + 1
         elif self._text(at) == "void":
             at += 1  # what follows may begin with `::`
+        elif self._text(at) == "void":
+            at += 1
         else:
             at += 1
             while self._text(at) == "::":
@@ -319,6 +321,13 @@ class Program:
             if argument:
                 max_threads = tuple(argument)
         names = self._template_parameters(found)
+        if not any(t.text in ("void", "auto") for t in tokens[found.head : opening - 1]):
+            refuse(
+                tokens[opening - 1].place,
+                "kernel must have void return type",
+                kernel=name,
+                next_step="return results through a buffer",
+            )
         self.kernels.append(
             KernelDefinition(
                 name=name,
@@ -394,10 +403,10 @@ class Program:
             trailing,
         )
         body = self._erased(body_begin, found.end)
-        earlier = self._seen.setdefault(key, body)
-        if earlier is body:
+        if key not in self._seen:
+            self._seen[key] = body
             return False
-        if earlier != body and found.body is not None:
+        if self._seen[key] != body and found.body is not None:
             refuse(
                 tokens[opening - 1].place,
                 f"overloads of '{name}' for different address spaces have different bodies",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from openmps.msl.diagnostics import refuse
 from openmps.msl.source import Token
 
 ADDRESS_SPACES = frozenset(
@@ -90,6 +91,12 @@ class Rewriter:
                 if depth == 0:
                     break
             return at
+        if text == "double":
+            refuse(
+                token.place,
+                "'double' is not supported in Metal",
+                next_step="use float; a Mac's graphics processor has no 64-bit floats",
+            )
         if text == "restrict":
             out.append(token.like("__restrict"))
         elif text == "is_function_constant_defined" and following == "(" and at + 3 < end:

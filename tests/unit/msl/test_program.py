@@ -111,6 +111,17 @@ def test_kernels_are_listed_by_host_name() -> None:
     assert "kernel" not in library.cpp
 
 
+def test_instances_by_qualified_name_or_by_parameter_types() -> None:
+    library = parse_library("""
+    namespace a { template <class T> kernel void f(device T* p) {} }
+    template [[host_name("f_int")]] kernel void ::a::f<int>(device int*);
+    template [[host_name("f_float")]] kernel void a::f(device float*);
+    """)
+    assert squeezed(library.kernels["f_int"].expression) == "::msl::a::f<int>"
+    assert library.kernels["f_int"].signature == ""
+    assert library.kernels["f_float"].signature == "float *"
+
+
 def test_parameters_take_the_next_free_index() -> None:
     library = parse_library(KERNELS)
 
@@ -157,6 +168,12 @@ def refused(source: str) -> ShaderSyntaxError:
         ("kernel void k(device int* p [[bufer(1)]]) {}", "program_source:1:29", "'bufer'"),
         ('template [[host_name("x")]] kernel void f<int>(device int*);', "program_source:1:1",
          "'f' is not a kernel"),
+        ("kernel int k(device int* p) { return 1; }", "program_source:1:12", "void return type"),
+        ("kernel void k(device int* p, float4 i [[thread_position_in_grid]]) {}",
+         "program_source:1:30", "type 'float4' is not valid"),
+        ("kernel void k(device int* p [[buffer(2)]], constant int& q [[buffer(2)]]) {}",
+         "program_source:1:44", "cannot reserve 'buffer' resource location at index 2"),
+        ("float f() { return double(1); }", "program_source:1:20", "'double' is not supported"),
         ("int f(device int* p) { return 1; }\nint f(thread int* p) { return 2; }",
          "program_source:2:5", "different bodies"),
     ],
@@ -164,6 +181,14 @@ def refused(source: str) -> ShaderSyntaxError:
 def test_refuses(source: str, place: str, message: str) -> None:
     error = refused(source)
     assert (error.place, message in error.message) == (place, True), str(error)
+
+
+def test_optional_parameters_may_share_an_index() -> None:
+    parse_library(
+        "constant bool a [[function_constant(0)]]; constant bool b [[function_constant(1)]];"
+        "kernel void k(device int* p [[buffer(1), function_constant(a)]],"
+        "device float* q [[buffer(1), function_constant(b)]]) {}"
+    )
 
 
 def test_a_finding_shows_the_line_a_caret_the_kernel_and_a_next_step() -> None:

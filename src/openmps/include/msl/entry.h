@@ -131,8 +131,8 @@ struct Argument<T*, Slot, false> {
 // `constant T&`: a copy, if small. Nothing can change it while the kernel runs, and the compiler
 // sees that no store of the kernel does. What is not bound reads as zero.
 template <class T>
-inline constexpr bool is_copied =
-    metal::is_const_v<T> && sizeof(T) <= 256 && __is_trivially_copyable(T);
+inline constexpr bool is_copied = metal::is_const_v<T> && !metal::is_volatile_v<T> &&
+                                  sizeof(T) <= 256 && __is_trivially_copyable(T);
 
 template <class T, int Slot>
 struct Argument<T&, Slot, false> {

@@ -141,8 +141,8 @@ OPENMPS_INTEGERS(T) OPENMPS_INLINE constexpr T extract_bits(T x, uint offset, ui
   return static_cast<T>(static_cast<T>(top) >> (width - bits));
 }
 OPENMPS_INTEGERS(T)
-OPENMPS_INLINE constexpr T
-    insert_bits(T base, openmps_detail::same_t<T> insert, uint offset, uint bits) {
+OPENMPS_INLINE constexpr T insert_bits(T base, openmps_detail::same_t<T> insert, uint offset,
+                                       uint bits) {
   using U = make_unsigned_t<T>;
   if (bits == 0) return base;
   const U mask =

@@ -1,0 +1,7 @@
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void f(device float* out, uint i [[thread_position_in_grid]]) {
+  if (i > 3) {
+    out[i] = 1;
+}

@@ -1,0 +1,7 @@
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void f(device float* out, uint i [[thread_position_in_grid]]) {
+  dextents<int, 2> shape;
+  out[i] = 1;
+}

@@ -1,0 +1,6 @@
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void f(device float* out, uint i [[thread_position_in_orbit]]) {
+  out[i] = 1;
+}
