@@ -22,7 +22,6 @@ from rich.table import Table
 from openmps import settings
 from openmps.errors import OpenmpsError, ShaderSyntaxError
 from openmps.mac.chips import parse_mac
-from openmps.msl.features import kernel_class
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
@@ -210,7 +209,7 @@ def _judged(
 ) -> Iterator[Verdict]:
     # Thousands may be instances of one template.
     functions = {kernel.function: kernel for kernel in kernels}
-    what = {name: kernel_class(library, kernel) for name, kernel in functions.items()}
+    what = {name: kernel.kind for name, kernel in functions.items()}
 
     def judge(kernel: Kernel) -> Verdict:
         return _judge(library, target, Verdict(kernel, what[kernel.function]), emit)

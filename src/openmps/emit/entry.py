@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmps.msl.compiler_messages import PROGRAM
+from openmps.msl.compiler_messages import INSTANCES, PROGRAM
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
@@ -31,7 +31,7 @@ def emit_check(library: Library, names: list[str]) -> str:
     """The program with these kernels instantiated, to be checked and not run."""
     lines = [emit_program(library)]
     for number, name in enumerate(names):
-        lines.append(_in_scope(library.kernels[name], f"openmps_kernel_{number}"))
+        lines.append(_instance(library, library.kernels[name], f"openmps_kernel_{number}"))
     return "".join(lines)
 
 
@@ -42,8 +42,8 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
     limit = kernel.max_threads or "1024"
     return (
         emit_program(library, turns)
-        + _in_scope(kernel, "openmps_kernel")
-        + _in_scope_text(kernel, f"inline constexpr unsigned openmps_limit = unsigned({limit});")
+        + _instance(library, kernel, "openmps_kernel")
+        + _in_scope(kernel, f"inline constexpr unsigned openmps_limit = unsigned({limit});")
         + 'extern "C" {\n'
         '__attribute__((visibility("default"))) extern const unsigned openmps_max_threads;\n'
         f"const unsigned openmps_max_threads = msl::{path}openmps_limit;\n}}\n"
@@ -51,14 +51,16 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
     )
 
 
-def _in_scope(kernel: Kernel, name: str) -> str:
+def _instance(library: Library, kernel: Kernel, name: str) -> str:
+    number = 1 + list(library.kernels).index(kernel.name)
     address = f"&{kernel.expression}"
     if kernel.signature:
         address = f"static_cast<void (*)({kernel.signature})>({address})"
-    return _in_scope_text(kernel, f"static constexpr auto {name} = {address};")
+    line = f'#line {number} "{INSTANCES}"\nstatic constexpr auto {name} = {address};'
+    return _in_scope(kernel, line + '\n#line 1 "openmps:entry"')
 
 
-def _in_scope_text(kernel: Kernel, text: str) -> str:
+def _in_scope(kernel: Kernel, text: str) -> str:
     opening = "".join(f"namespace {name} {{ " for name in ("msl", *kernel.scope))
     return f"{opening}\n{text}\n{'}' * (1 + len(kernel.scope))}\n"
 

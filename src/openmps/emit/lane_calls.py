@@ -6,8 +6,8 @@ import re
 
 from openmps.emit import lane_functions
 from openmps.emit.ir import FLOAT, I8, I32, I64, VOID, Instruction, Operand, Type
+from openmps.emit.lane_loop import each_lane, item_of
 from openmps.emit.lane_matrix import Matrices
-from openmps.emit.lane_memory import Memory
 from openmps.emit.lane_values import MASK, Values, mangled, vector
 from openmps.emit.private import WIDTH
 
@@ -23,11 +23,10 @@ _TWO_TYPES_SAT = frozenset(["fptosi.sat", "fptoui.sat"])
 
 
 class Calls:
-    def __init__(self, values: Values, memory: Memory) -> None:
+    def __init__(self, values: Values) -> None:
         self.values = values
         self.out = values.out
         self.lanes = values.lanes
-        self.memory = memory
         self.matrices = Matrices(values)
 
     def emit(self, i: Instruction) -> None:
@@ -245,7 +244,8 @@ class Calls:
             arguments = [(o.type.text, t) for o, t in zip(i.operands, texts, strict=True)]
             return self.out.call(i.type.text, i.detail, arguments)
 
-        text = self.memory.each_lane(wanted, i.operands, act)
+        items = [item_of(self.values, o) for o in i.operands]
+        text = each_lane(self.values, wanted, items, act)
         if wanted:
             self.values.define_vector(i, text)
 

@@ -84,7 +84,7 @@ class _FunctionWriter:
         self.linear = linearise(self.graph, lanes.parting, lanes.parting_loops, self.guarded)
         self.values = Values(writer, function, lanes, self.linear)
         self.memory = lane_memory.Memory(self.values, function)
-        self.calls = lane_calls.Calls(self.values, self.memory)
+        self.calls = lane_calls.Calls(self.values)
         self.label_of = {name: f"b{k}" for k, name in enumerate(self.graph.order)}
         self.label_of[EXIT] = "done"
         self.root = self._mask_roots()

@@ -11,6 +11,8 @@ from openmps.msl.source import Place
 
 # The name under which the compiler sees the rewritten text (see emit/entry.py).
 PROGRAM = "openmps:program"
+# Line n of this is the n-th kernel's instance.
+INSTANCES = "openmps:instances"
 
 MOST_SHOWN = 10
 
@@ -49,6 +51,9 @@ def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
         place = None
         if match["file"] == PROGRAM:
             place = library.text.place_at(int(match["line"]), int(match["column"]))
+        elif match["file"] == INSTANCES:
+            kernels = list(library.kernels.values())
+            place = kernels[int(match["line"]) - 1].instance_place
         if kind.endswith("error"):
             if place is not None:
                 found.append((place, text))

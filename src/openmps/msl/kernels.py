@@ -58,6 +58,7 @@ class Kernel:
     expression   the C++ name of the function, template arguments included, in `scope`
     signature    parameter types, where the name alone is ambiguous; else empty
     max_threads  a C++ expression for max_total_threads_per_threadgroup; empty if there is none
+    place        of its definition; instance_place: of the line that instantiates it
     uses         of "atomic", "barrier", "simd", "matrix": what it may call, or more
     """
 
@@ -70,6 +71,7 @@ class Kernel:
     max_threads: str
     uses: frozenset[str]
     place: Place
+    instance_place: Place
 
     @property
     def coordinates(self) -> bool:

@@ -19,7 +19,15 @@ from openmps.msl.turns import mark_turns
 
 _USE_OF_NAME = {"threadgroup_barrier": "barrier", "simdgroup_barrier": "simd"}
 _USE_OF_PREFIX = (
-    ("simdgroup_", "matrix"),
+    ("simdgroup_matrix", "matrix"),
+    ("simdgroup_multiply", "matrix"),
+    ("simdgroup_load", "matrix"),
+    ("simdgroup_store", "matrix"),
+    ("simdgroup_float8x8", "matrix"),
+    ("simdgroup_half8x8", "matrix"),
+    ("simdgroup_bfloat8x8", "matrix"),
+    ("make_filled_simdgroup_matrix", "matrix"),
+    ("make_diagonal_simdgroup_matrix", "matrix"),
     ("simd_", "simd"),
     ("quad_", "simd"),
     ("__metal_simd", "simd"),
@@ -150,6 +158,7 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
         max_threads=" ".join(substituted),
         uses=_uses(program, definition),
         place=definition.place,
+        instance_place=instance.token.place,
     )
 
 

@@ -30,10 +30,10 @@ from openmps.build.shader_compiler import (
     refused_by_machine,
 )
 from openmps.build.store import Store
-from openmps.emit.alignment import relax_assembly, relax_ir
 from openmps.emit.entry import emit_check, emit_kernel
 from openmps.emit.ir import UnsupportedIR
 from openmps.emit.lanes import uses, vectorise
+from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library
@@ -43,6 +43,8 @@ PACKAGE = Path(__file__).parents[1]
 LIBRARY = "kernel.so"
 # Of programs with more kernels (PyTorch's have thousands) each is checked when it is asked for.
 MOST_CHECKED_AT_ONCE = 24
+# Lines of 32-lane IR from which -O3 takes a minute and more.
+LARGE_KERNEL_LINES = 8000
 
 # Keeps a call that lanes make together one call. LLVM's block threading, unlike its other passes,
 # does not ask whether a call is convergent, and tail duplication cannot. More than -O2 is too much.
@@ -268,19 +270,14 @@ class Builder:
         alone = entry == "plain"
         if self.compiler.kind == "clang":
             level = ("-O3" if alone else "-O2") if self.options.optimise else "-O0"
-            # With -O0 functions would be marked as never to be optimised: say -O1 there.
-            front = "-O3" if self.options.optimise else "-O1"
-            arguments = [front, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
-            self._compile(folder, [*arguments, "kernel.cpp", "-o", "kernel.ll"])
-            ir = folder / "kernel.ll"
-            ir.write_text(relax_ir(ir.read_text()))
+            self._front(folder, "kernel.ll")
             self._assemble(folder, level, *(() if alone else _TOGETHER))
         else:
             level = ("-O3" if alone else "-O1") if self.options.optimise else "-O0"
             flags = [level, *(() if alone else _TOGETHER_GCC), *_GCC_SECTIONS]
             self._compile(folder, [*flags, "-S", "kernel.cpp", "-o", "kernel.s"])
             assembly = folder / "kernel.s"
-            assembly.write_text(relax_assembly(assembly.read_text()))
+            assembly.write_text(tolerate_assembly(assembly.read_text()))
             self._run(["-Wl,--gc-sections", "kernel.s", "-o", LIBRARY], folder, link=True)
 
     def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
@@ -301,13 +298,25 @@ class Builder:
             self._build_scalar(folder, text, "thread")
             return
         (folder / "kernel.ll").write_text(vectorised)
-        self._assemble(folder, "-O3" if self.options.optimise else "-O0")
+        large = vectorised.count("\n") > LARGE_KERNEL_LINES
+        self._assemble(folder, ("-O1" if large else "-O3") if self.options.optimise else "-O0")
 
     def _thread_ir(self, folder: Path, text: str) -> str:
         (folder / "kernel.cpp").write_text(text)
+        self._front(folder, "front.ll")
         level = ["-O2", *_TOGETHER, *_FOR_LANES] if self.options.optimise else ["-O0"]
-        self._compile(folder, [*level, "-S", "-emit-llvm", "kernel.cpp", "-o", "thread.ll"])
+        flags = [*level, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
+        self._run([*flags, "-S", "-emit-llvm", "front.ll", "-o", "thread.ll"], folder)
         return (folder / "thread.ll").read_text()
+
+    def _front(self, folder: Path, name: str) -> None:
+        """kernel.cpp to IR that no pass has seen yet."""
+        # A flag, or -O0 would mark functions as never to be optimised, and inlining is.
+        level = ["-O3"] if self.options.optimise else ["-O0", "-Xclang", "-disable-O0-optnone"]
+        arguments = [*level, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
+        self._compile(folder, [*arguments, "kernel.cpp", "-o", name])
+        ir = folder / name
+        ir.write_text(tolerate_ir(ir.read_text()))
 
     def _assemble(self, folder: Path, level: str, *more: str) -> None:
         flags = [level, *more, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]

@@ -1,0 +1,16 @@
+"""A few damaged shaders; scripts/fuzz-shaders tries thousands."""
+
+from __future__ import annotations
+
+import pytest
+
+from .fuzzing import attempt_seed
+
+SOURCES, AT_ONCE = 240, 20
+
+
+@pytest.mark.parametrize("first", range(0, SOURCES, AT_ONCE))
+def test_damaged_shaders_compile_or_are_refused(first: int) -> None:
+    for seed in range(first, first + AT_ONCE):
+        _, outcome, what, source = attempt_seed(seed)
+        assert outcome != "finding", f"seed {seed}\n{what}\n{source}"
