@@ -30,6 +30,11 @@ for _ in range(50):
     optimizer.step()
     losses.append(loss.item())
 assert losses[-1] < losses[0] / 100, losses
+shader = "kernel void sum(device float* x, uint i [[thread_position_in_grid]]) {" \
+         "x[i] = metal::simd_sum(x[i]); }"
+ones = torch.ones(40, device="mps")
+torch.mps.compile_shader(shader).sum(ones)
+assert ones.tolist() == [32.0] * 32 + [8.0] * 8
 print("trained on", loss.device)
 """
 
@@ -52,8 +57,9 @@ def test_it_is_pure_python(wheel: Path) -> None:
 
 def test_it_carries_every_source(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    sources = {f"openmps/csrc/{file.name}" for file in (ROOT / "src/openmps/csrc").iterdir()}
-    assert sources <= names
+    for folder in ("csrc", "csrc_runtime", "include/msl"):
+        files = (ROOT / "src/openmps" / folder).iterdir()
+        assert {f"openmps/{folder}/{file.name}" for file in files} <= names
     assert "openmps/py.typed" in names
 
 

@@ -131,16 +131,16 @@ def parse_parameters(
                 next_step="write [[thread_position_in_grid]] or the like after it, or make it a "
                 "reference in an address space (constant T&)",
             )
+        if index >= MOST_BUFFERS:
+            refuse(
+                plain[0].place,
+                f"'{kind}' attribute parameter is out of bounds: must be between 0 and "
+                f"{MOST_BUFFERS - 1}",
+                kernel=kernel,
+                next_step="pass tensors as a list, to a struct of device pointers",
+            )
         if kind == "buffer":
             next_buffer = index + 1
-            if index >= MOST_BUFFERS:
-                refuse(
-                    plain[0].place,
-                    f"'buffer' attribute parameter is out of bounds: must be between 0 and "
-                    f"{MOST_BUFFERS - 1}",
-                    kernel=kernel,
-                    next_step="pass tensors as a list, to a struct of device pointers",
-                )
         elif kind == "threadgroup":
             next_threadgroup = index + 1
         elif is_indirect or type_text in _NO_POSITION:

@@ -1,7 +1,7 @@
 """Marks where a loop turns, for the runtime of one fibre per thread.
 
-Lanes that skipped a call with `continue` must not meet, one turn later, those that still stand at it.
-So each loop gets a point after its body where its lanes wait for each other. The marks are macros
+Lanes that skipped a call with `continue` must not meet, one turn later, those that still stand at
+it. So each loop gets a point after its body where its lanes wait for each other. The marks are macros
 (include/msl/program.h), which are empty for every other way to run.
 """
 

@@ -55,7 +55,7 @@ def run(text: str) -> str:
         ("_Pragma(\"METAL fp contract(off)\") a", "a"),
         ("#pragma METAL internals : enable\na", "a"),
         ("#pragma unroll(4)\nfor", "#pragma unroll(4) for"),
-        ('#define P _Pragma("clang loop unroll(full)")\nP for', "#pragma clang loop unroll(full) for"),
+        ('#define P _Pragma("clang loop unroll(full)")\nP x', "#pragma clang loop unroll(full) x"),
         ("#if 0\nit's fine\n#endif\na", "a"),
     ],
 )  # fmt: skip

@@ -168,6 +168,8 @@ def refused(source: str) -> ShaderSyntaxError:
         ("kernel void k(device int* p [[bufer(1)]]) {}", "program_source:1:29", "'bufer'"),
         ('template [[host_name("x")]] kernel void f<int>(device int*);', "program_source:1:1",
          "'f' is not a kernel"),
+        ("kernel void k(threadgroup int* p [[threadgroup(99999999999)]]) {}", "program_source:1:15",
+         "'threadgroup' attribute parameter is out of bounds"),
         ("kernel int k(device int* p) { return 1; }", "program_source:1:12", "void return type"),
         ("kernel void k(device int* p, float4 i [[thread_position_in_grid]]) {}",
          "program_source:1:30", "type 'float4' is not valid"),

@@ -134,6 +134,8 @@ template <class T>
 inline constexpr bool is_copied = metal::is_const_v<T> && !metal::is_volatile_v<T> &&
                                   sizeof(T) <= 256 && __is_trivially_copyable(T);
 
+inline constexpr unsigned char zeros[256] = {};
+
 template <class T, int Slot>
 struct Argument<T&, Slot, false> {
   struct Copy {
@@ -144,11 +146,9 @@ struct Argument<T&, Slot, false> {
   OPENMPS_INLINE explicit Argument(const Launch* launch, const Threadgroup* group)
       : pointer(address<Slot>(launch, group)) {
     if constexpr (is_copied<T>) {
-      if (pointer != nullptr) {
-        __builtin_memcpy(copy.bytes, pointer, sizeof(T));
-      } else {
-        __builtin_memset(copy.bytes, 0, sizeof(T));
-      }
+      // A choice and no branch: after one, compilers make two versions of the whole kernel.
+      const void* source = pointer != nullptr ? pointer : zeros;
+      __builtin_memcpy(copy.bytes, source, sizeof(T));
     }
   }
   OPENMPS_INLINE T& get(const Thread&) {
