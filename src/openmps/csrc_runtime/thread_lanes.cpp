@@ -248,6 +248,11 @@ OPENMPS_LANES void openmps_threadgroup_barrier() { wait_at_barrier(); }
 
 OPENMPS_LANES void openmps_simdgroup_barrier() { meet(this_lane(), SITE, nothing); }
 
+OPENMPS_LANES void openmps_at(unsigned number) {
+  const Lane lane = this_lane();
+  lane.simdgroup->number[lane.index] = number;
+}
+
 OPENMPS_LANES void openmps_turn() { meet(this_lane(), SITE, execute_turn); }
 
 OPENMPS_LANES unsigned openmps_lane() { return this_lane().index; }

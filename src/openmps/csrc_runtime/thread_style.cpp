@@ -141,7 +141,9 @@ void wait_at_barrier() {
 }
 
 void meet(Lane lane, const void* site, Execute* execute) {
-  lane.simdgroup->site[lane.index] = site;
+  const uintptr_t number = lane.simdgroup->number[lane.index];
+  lane.simdgroup->site[lane.index] = number ? reinterpret_cast<const void*>(number) : site;
+  lane.simdgroup->number[lane.index] = 0;
   lane.simdgroup->execute[lane.index] = execute;
   lane.simdgroup->calling |= 1u << lane.index;
   stop_thread(&current_worker->threads, lane.simdgroup);

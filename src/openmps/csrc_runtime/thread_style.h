@@ -25,6 +25,7 @@ struct Simdgroup {
   uint32_t calling;  // lanes that stand at a call
   uint32_t waiting;  // lanes at a threadgroup barrier
   const void* site[kSimdWidth];
+  uint32_t number[kSimdWidth];  // of the lane's next call, in the program's order; 0: not told
   Execute* execute[kSimdWidth];
   uint64_t in[kMostArguments][kSimdWidth];
   uint64_t out[kSimdWidth];

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from openmps.emit import lane_functions
-from openmps.emit.ir import FLOAT, I8, I32, I64, VOID, Instruction, Operand, Type
+from openmps.emit.ir import FLOAT, I32, I64, VOID, Instruction, Operand, Type
 from openmps.emit.lane_loop import each_lane, item_of
 from openmps.emit.lane_matrix import Matrices
 from openmps.emit.lane_values import MASK, Values, mangled, vector
@@ -41,6 +41,8 @@ class Calls:
             self._lane_function(i)
         elif name.startswith("llvm.trap") or name.startswith("llvm.debugtrap"):
             self.out.call("void", name, [])
+        elif name.startswith("llvm.threadlocal.address"):
+            self.values.define_scalar(i, self.out.thread_local(i.operands[0].value))
         elif i.type != VOID and self.lanes.strides[i.result] == 0:
             self._scalar(i)
         elif name.startswith("llvm."):
@@ -252,6 +254,3 @@ class Calls:
 
 def _math_flags(i: Instruction) -> str:
     return i.flags
-
-
-__all__ = ["I8", "Calls"]

@@ -5,7 +5,9 @@ The layout is that of lanes.h: lane bits b4..b0 hold row (b4,b2,b1), columns 2*(
 
 from __future__ import annotations
 
-from openmps.emit.ir import FLOAT, I16, I64, Instruction, Operand, Type
+from collections.abc import Callable
+
+from openmps.emit.ir import FLOAT, I16, Instruction, Operand, Type
 from openmps.emit.lane_values import Values, indices, vector
 from openmps.emit.private import WIDTH
 
@@ -63,9 +65,9 @@ class Matrices:
 
         values.define_vector(i, self._by_element(element, FLOAT, product))
 
-    def _by_element(self, element: Operand, kind: Type, make) -> str:  # type: ignore[no-untyped-def]
+    def _by_element(self, element: Operand, kind: Type, make: Callable[[int], str]) -> str:
         if element.value.isdigit():
-            return str(make(int(element.value) & 1))
+            return make(int(element.value) & 1)
         both = [make(0), make(1)]
         # Unoptimised code passes the constant through memory.
         second = self.out.let(f"icmp ne i32 {self.values.at_first(element)}, 0")
@@ -113,9 +115,11 @@ class Matrices:
 
         values.define_vector(i, self._by_element(element, kind, chosen))
 
-    def _turned(self, transpose: Operand, kind: Type, make, count: int = WIDTH) -> str:  # type: ignore[no-untyped-def]
+    def _turned(
+        self, transpose: Operand, kind: Type, make: Callable[[bool], str], count: int = WIDTH
+    ) -> str:
         if transpose.value in ("true", "false"):
-            return str(make(transpose.value == "true"))
+            return make(transpose.value == "true")
         both = [make(False), make(True)]
         turned = self.values.at_first(transpose)
         whole = vector(kind, count)
@@ -141,6 +145,3 @@ class Matrices:
         for k, row in enumerate(self._rows(base, pitch, kind)):
             part = values.shuffle(kind, matrix, range(SIDE * k, SIDE * (k + 1)), SIDE * SIDE)
             out.line(f"store {vector(kind, SIDE)} {part}, ptr {row}, align 1")
-
-
-__all__ = ["I64", "Matrices", "column_of", "holder_of", "row_of"]

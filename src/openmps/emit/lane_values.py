@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from openmps.emit.divergence import Lanes
 from openmps.emit.flow import Linear
-from openmps.emit.ir import I1, I32, I64, Function, Instruction, Operand, Type
+from openmps.emit.ir import I64, Function, Instruction, Operand, Type
 from openmps.emit.private import WIDTH
 
 _FOLDED: dict[str, Callable[..., int]] = {
@@ -57,6 +57,7 @@ class Writer:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.addresses: dict[str, tuple[str, str]] = {}  # of thread_local variables
         self.count = 0
 
     def name(self) -> str:
@@ -82,6 +83,16 @@ class Writer:
         name = self.name()
         self.allocas.append(f"  {name} = alloca {kind}, align {align}")
         return name
+
+    def thread_local(self, variable: str) -> str:
+        """The variable's address, asked for once, where the function begins, by a function of its
+        own: LLVM believes that __tls_get_addr keeps zmm16 to zmm31 and the mask registers."""
+        if variable not in self.addresses:
+            name = self.name()
+            function = f"openmps_address_{len(self.addresses)}"
+            self.addresses[variable] = (function, name)
+            self.allocas.append(f"  {name} = call ptr @{function}()")
+        return self.addresses[variable][1]
 
     def call(
         self, result: str, function: str, arguments: Sequence[tuple[str, str]], flags: str = ""
@@ -277,6 +288,3 @@ class Values:
             yield
         finally:
             self.cache = saved
-
-
-__all__ = ["ALL_LANES", "I1", "I32", "MASK", "NO_LANES", "Values", "Writer"]

@@ -469,7 +469,7 @@ def _module_text(module: Module, function: Function, writer: Writer) -> str:
     body = "\n".join([*writer.allocas, *writer.lines])
     attributes = _attributes(function.attributes)
     helpers = [text for name, text in module.definitions.items() if f"@{name}(" in body]
-    declared = dict(writer.declarations)
+    declared = {n: d for n, d in writer.declarations.items() if n not in module.definitions}
     for name, line in module.declarations.items():
         if any(f"@{name}(" in text for text in (body, *helpers)):
             declared.setdefault(name, re.sub(r" #\d+$", "", line))
@@ -480,6 +480,7 @@ def _module_text(module: Module, function: Function, writer: Writer) -> str:
         *(line for line in module.globals if not line.startswith("@llvm.")),
         "",
         *(re.sub(r" #\d+(?= )", "", text) for text in helpers),
+        *_address_functions(writer, attributes),
         f"define internal void @{_BODY}({parameters}, {MASK} %live) "
         f"alwaysinline nounwind {attributes} {{",
         body,
@@ -510,6 +511,20 @@ def _module_text(module: Module, function: Function, writer: Writer) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _address_functions(writer: Writer, attributes: str) -> list[str]:
+    if not writer.addresses:
+        return []
+    lines = ["declare ptr @llvm.threadlocal.address.p0(ptr)"]
+    for variable, (function, _) in writer.addresses.items():
+        lines += [
+            f"define internal ptr @{function}() noinline nounwind {attributes} {{",
+            f"  %address = call ptr @llvm.threadlocal.address.p0(ptr {variable})",
+            "  ret ptr %address",
+            "}",
+        ]
+    return lines
 
 
 def _attributes(quoted: str) -> str:

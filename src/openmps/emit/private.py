@@ -3,6 +3,7 @@ access is understood, so that a common index needs no gather; otherwise one copy
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openmps.emit.ir import Function, Instruction
@@ -99,11 +100,17 @@ class PrivateMemory:
             first.setdefault(find(i.result), i.result)
         self.owner = {name: first[find(name)] for name in leader if find(name) in first}
 
-    def _note(self, i: Instruction, leader: dict[str, str], find, classes) -> None:  # type: ignore[no-untyped-def]
+    def _note(
+        self,
+        i: Instruction,
+        leader: dict[str, str],
+        find: Callable[[str], str],
+        classes: dict[str, _Class],
+    ) -> None:
         for position, operand in enumerate(i.operands):
             if operand.value not in leader:
                 continue
-            group: _Class = classes[find(operand.value)]
+            group = classes[find(operand.value)]
             if i.op == "load" and not i.ordering:
                 group.widths.add(i.type.size)
             elif i.op == "store" and position == 1 and not i.ordering:

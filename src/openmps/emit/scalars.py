@@ -27,7 +27,6 @@ from openmps.emit.ir import (
     UnsupportedIR,
     integer,
     parse_constant,
-    zero_of,
 )
 
 # A longer copy becomes a loop.
@@ -593,6 +592,3 @@ def _copy_chunks(function: Function) -> dict[str, int]:
                     size = leaves_of(kind)[0][0].size
                     widths[root[address]] = min(widths.get(root[address], 8), size)
     return {name: widths[base] for name, base in root.items() if base in widths}
-
-
-__all__ = ["leaves_of", "scalarise", "zero_of"]

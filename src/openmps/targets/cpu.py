@@ -33,6 +33,7 @@ from openmps.build.store import Store
 from openmps.emit.entry import emit_check, emit_kernel
 from openmps.emit.ir import UnsupportedIR
 from openmps.emit.lanes import uses, vectorise
+from openmps.emit.sites import number_sites
 from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel
@@ -52,8 +53,8 @@ _TOGETHER = (
     "-mllvm", "-simplifycfg-max-small-block-size=0", "-mllvm", "-disable-tail-duplicate",
     "-mllvm", "-disable-early-taildup", "-mllvm", "-tail-dup-placement=0",
 )  # fmt: skip
-# The same for g++, which has no word for such calls; and branches must stay before their join:
-# where in the code a thread waits says which threads it waits with.
+# The same for g++, which has no word for such calls; and code in the source's order: where in it a
+# thread waits says which threads it waits with.
 _TOGETHER_GCC = (
     "-fno-thread-jumps", "-fno-tree-dominator-opts", "-fno-split-paths", "-fno-tree-vrp",
     "-fno-code-hoisting", "-fno-unswitch-loops", "-fno-tree-tail-merge", "-fno-crossjumping",
@@ -240,8 +241,10 @@ class Builder:
             with self._store.workspace(key) as folder:
                 if kernel.coordinates and lanes:
                     self._build_lanes(folder, kernel, text, axis)
+                elif kernel.coordinates:
+                    self._build_threads(folder, text)
                 else:
-                    self._build_scalar(folder, text, entry)
+                    self._build_plain(folder, text)
                 return self._store.publish(
                     key, LIBRARY, folder / LIBRARY, {"kernel": kernel.name, "how": how}
                 )
@@ -264,27 +267,36 @@ class Builder:
 
     # ---- steps
 
-    def _build_scalar(self, folder: Path, text: str, entry: str) -> None:
-        """A loop over threads ("plain"), or a function for one thread ("thread")."""
+    def _build_plain(self, folder: Path, text: str) -> None:
+        """A loop over threads that do not coordinate."""
         (folder / "kernel.cpp").write_text(text)
-        alone = entry == "plain"
         if self.compiler.kind == "clang":
-            level = ("-O3" if alone else "-O2") if self.options.optimise else "-O0"
             self._front(folder, "kernel.ll")
-            self._assemble(folder, level, *(() if alone else _TOGETHER))
+            self._assemble(folder, "-O3" if self.options.optimise else "-O0")
         else:
-            level = ("-O3" if alone else "-O1") if self.options.optimise else "-O0"
-            flags = [level, *(() if alone else _TOGETHER_GCC), *_GCC_SECTIONS]
-            self._compile(folder, [*flags, "-S", "kernel.cpp", "-o", "kernel.s"])
-            assembly = folder / "kernel.s"
-            assembly.write_text(tolerate_assembly(assembly.read_text()))
-            self._run(["-Wl,--gc-sections", "kernel.s", "-o", LIBRARY], folder, link=True)
+            self._build_with_gcc(folder, "-O3" if self.options.optimise else "-O0")
+
+    def _build_threads(self, folder: Path, text: str) -> None:
+        """A function for one thread, which runs in a fibre of its own."""
+        (folder / "kernel.cpp").write_text(text)
+        if self.compiler.kind == "clang":
+            (folder / "kernel.ll").write_text(number_sites(self._thread_ir(folder, text)))
+            level = "-O2" if self.options.optimise else "-O0"
+            self._assemble(folder, level, "-Xclang", "-disable-llvm-passes", *_TOGETHER)
+        else:
+            self._build_with_gcc(folder, "-O1" if self.options.optimise else "-O0", *_TOGETHER_GCC)
+
+    def _build_with_gcc(self, folder: Path, *flags: str) -> None:
+        self._compile(folder, [*flags, *_GCC_SECTIONS, "-S", "kernel.cpp", "-o", "kernel.s"])
+        assembly = folder / "kernel.s"
+        assembly.write_text(tolerate_assembly(assembly.read_text()))
+        self._run(["-Wl,--gc-sections", "kernel.s", "-o", LIBRARY], folder, link=True)
 
     def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
         ir = self._thread_ir(folder, text)
         if not uses(ir) - {"atomic"}:
             # It only looked as if its threads coordinate: a loop is faster.
-            self._build_scalar(folder, emit_kernel(self.library, kernel, "plain"), "plain")
+            self._build_plain(folder, emit_kernel(self.library, kernel, "plain"))
             return
         try:
             vectorised = vectorise(ir, axis=axis)
@@ -295,7 +307,7 @@ class Builder:
                 stacklevel=2,
             )
             text = emit_kernel(self.library, kernel, "thread", turns=True)
-            self._build_scalar(folder, text, "thread")
+            self._build_threads(folder, text)
             return
         (folder / "kernel.ll").write_text(vectorised)
         large = vectorised.count("\n") > LARGE_KERNEL_LINES

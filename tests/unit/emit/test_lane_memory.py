@@ -127,3 +127,13 @@ def test_known_strides_need_no_gather_in_the_common_case(to_ir, body: str) -> No
     gathers = text.count("call <32 x float> @llvm.masked.gather")
     slow_ways = len(re.findall(r"^uneven\.\d+:", text, re.MULTILINE))
     assert gathers == slow_ways - text.count("call void @llvm.masked.scatter")
+
+
+def test_threadgroup_addresses_are_asked_for_outside_of_vector_code(to_ir) -> None:
+    """LLVM keeps vectors in registers that __tls_get_addr may change."""
+    body = (
+        "static thread_local int a[8]; a[x & 7] = 1; openmps_threadgroup_barrier(); io[x] = a[0];"
+    )
+    text = vectorise(to_ir(body), axis="x")
+    assert text.count("call ptr @llvm.threadlocal.address") == 1
+    assert text.count("call ptr @openmps_address_0()") == 1

@@ -20,6 +20,9 @@ OPENMPS_LANES void openmps_simdgroup_barrier();
 
 // One fibre per thread only: lanes that are still in a loop wait for each other before its next turn.
 OPENMPS_LANES void openmps_turn();
+// One fibre per thread only: the number of the call that follows, in the program's order
+// (emit/sites.py). Without it, calls are ordered by their addresses.
+OPENMPS_LANES void openmps_at(unsigned number);
 
 OPENMPS_LANES unsigned openmps_lane();           // this thread's lane, 0 to 31
 OPENMPS_LANES unsigned openmps_active();         // a bit per active lane
