@@ -38,7 +38,8 @@ struct Extent {
 
 struct Dispatch {
   void* entry;
-  uint32_t style;
+  uint16_t style;
+  uint16_t variables;   // bytes / 16 that a kSimdgroups kernel's threadgroup variables take
   uint32_t workers;     // most OS threads to use, the calling one included
   double time_limit_s;  // 0: none
   uint32_t grid[3];     // threads

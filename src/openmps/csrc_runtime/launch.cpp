@@ -31,7 +31,8 @@ bool describe_launch(const Dispatch& dispatch, Job* job) {
     group_threads = group_threads > kMostThreads ? group_threads : group_threads * group;
   }
   if (group_threads > kMostThreads || grid_threads >> 62) return false;
-  job->dynamic_bytes = 0;
+  // Variables first: their places are constants in the kernel's code.
+  job->dynamic_bytes = uint64_t{dispatch.variables} * 16;
   for (unsigned i = 0; i < kBuffers; ++i) {
     launch.dynamic_offset[i] = static_cast<unsigned>(job->dynamic_bytes);
     job->dynamic_bytes +=

@@ -120,7 +120,7 @@ class _Analysis:
         if axis == "any":
             self.strides |= dict.fromkeys((x, y, z))
         else:
-            along = x if axis == "x" else y
+            along = y if axis == "y" else x
             self.strides[along] = 1
             self.zeros[along] = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmps.emit.ir import Function, Instruction
 from openmps.emit.lane_loop import each_lane, item_of
-from openmps.emit.lane_values import Values, mangled, vector
+from openmps.emit.lane_values import DYNAMIC_OFFSET, Values, mangled, vector
 from openmps.emit.private import WIDTH
 
 _REDUCIBLE = {
@@ -17,8 +17,6 @@ _REDUCIBLE = {
     "umax": "umax",
     "umin": "umin",
 }
-# Offset of Threadgroup::dynamic
-_DYNAMIC = 32
 
 
 class Atomics:
@@ -47,7 +45,11 @@ class Atomics:
             return
         items = [item_of(values, o) for o in i.operands]
         text = each_lane(
-            values, i.type if wanted else None, items, lambda texts: self._update(i, texts, alone)
+            values,
+            i.type if wanted else None,
+            items,
+            lambda texts: self._update(i, texts, alone),
+            short=alone,
         )
         if wanted:
             values.define_vector(i, text)
@@ -89,7 +91,7 @@ class Atomics:
                 step is not None
                 and step.op == "ptradd"
                 and not step.indices
-                and step.offset == _DYNAMIC
+                and step.offset == DYNAMIC_OFFSET
                 and step.operands[0].value == group
             )
         return i.op == "alloca"

@@ -42,7 +42,7 @@ class Calls:
         elif name.startswith("llvm.trap") or name.startswith("llvm.debugtrap"):
             self.out.call("void", name, [])
         elif name.startswith("llvm.threadlocal.address"):
-            self.values.define_scalar(i, self.out.thread_local(i.operands[0].value))
+            self.values.define_scalar(i, self.out.threadgroup_variable(i.operands[0].value))
         elif i.type != VOID and self.lanes.strides[i.result] == 0:
             self._scalar(i)
         elif name.startswith("llvm."):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from openmps.emit.ir import Operand, Type
 from openmps.emit.lane_values import Values, vector
+from openmps.emit.private import WIDTH
 
 
 class Item(NamedTuple):
@@ -24,13 +25,22 @@ def item_of(values: Values, operand: Operand) -> Item:
 
 
 def each_lane(
-    values: Values, kind: Type | None, items: list[Item], act: Callable[[list[str]], str]
+    values: Values,
+    kind: Type | None,
+    items: list[Item],
+    act: Callable[[list[str]], str],
+    *,
+    short: bool = False,
 ) -> str:
     """Runs `act` for every active lane in order; its results as a vector if `kind` is given.
 
     Items go through memory: a lane that is not constant is slow to take from a register.
+    short: `act` takes less time than counting lanes; where all are active it is written 32 times.
     """
     out = values.out
+    if short and kind is None:
+        _all_or_each(values, items, act)
+        return ""
     arrays = []
     for item in items:
         arrays.append(out.alloca(vector(item.type)) if item.wide else "")
@@ -70,3 +80,26 @@ def each_lane(
     out.line(f"br label %{loop}")
     out.label(after)
     return out.let(f"load {vector(kind)}, ptr {results}") if kind else ""
+
+
+def _all_or_each(values: Values, items: list[Item], act: Callable[[list[str]], str]) -> None:
+    out = values.out
+    bits = values.mask_bits(values.mask)
+    every, some, done = (out.new_label(hint) for hint in ("every", "some", "each.done"))
+    whole = out.let(f"icmp eq i32 {bits}, -1")
+    out.line(f"br i1 {whole}, label %{every}, label %{some}")
+    out.label(every)
+    with values.aside():
+        for lane in range(WIDTH):
+            texts = [
+                out.let(f"extractelement {vector(item.type)} {item.text}, i64 {lane}")
+                if item.wide
+                else item.text
+                for item in items
+            ]
+            act(texts)
+    out.line(f"br label %{done}")
+    out.label(some)
+    each_lane(values, None, items, act)
+    out.line(f"br label %{done}")
+    out.label(done)

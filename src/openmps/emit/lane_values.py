@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from openmps.emit.divergence import Lanes
 from openmps.emit.flow import Linear
-from openmps.emit.ir import I64, Function, Instruction, Operand, Type
+from openmps.emit.ir import I64, Function, Instruction, Operand, Type, UnsupportedIR
 from openmps.emit.private import WIDTH
 
 _FOLDED: dict[str, Callable[..., int]] = {
@@ -25,6 +25,7 @@ _FOLDED: dict[str, Callable[..., int]] = {
 MASK = f"<{WIDTH} x i1>"
 NO_LANES = "zeroinitializer"
 ALL_LANES = "splat (i1 true)"
+DYNAMIC_OFFSET = 32  # of Threadgroup::dynamic in include/msl/launch.h
 
 
 def vector(kind: Type, count: int = WIDTH) -> str:
@@ -53,11 +54,13 @@ def indices(values: Sequence[int]) -> str:
 class Writer:
     """Lines of one function, and what it needs declared."""
 
-    def __init__(self) -> None:
+    def __init__(self, variable_bytes: dict[str, int] | None = None) -> None:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations: dict[str, str] = {}
-        self.addresses: dict[str, tuple[str, str]] = {}  # of thread_local variables
+        self.variable_bytes = variable_bytes or {}  # of the module's thread_local variables
+        self.addresses: dict[str, str] = {}  # of those that the function uses
+        self.threadgroup_bytes = 0  # that they take
         self.count = 0
 
     def name(self) -> str:
@@ -84,15 +87,25 @@ class Writer:
         self.allocas.append(f"  {name} = alloca {kind}, align {align}")
         return name
 
-    def thread_local(self, variable: str) -> str:
-        """The variable's address, asked for once, where the function begins, by a function of its
-        own: LLVM believes that __tls_get_addr keeps zmm16 to zmm31 and the mask registers."""
+    def threadgroup_variable(self, variable: str) -> str:
+        """The address of a variable in threadgroup memory: a place in the block that the runtime
+        gives each threadgroup (Threadgroup::dynamic), and not a thread_local variable. Asking for
+        one of those takes as long as a barrier, and LLVM believes that __tls_get_addr keeps zmm16
+        to zmm31 and the mask registers."""
         if variable not in self.addresses:
+            if variable not in self.variable_bytes:
+                raise UnsupportedIR("a thread_local variable that is not in the module", variable)
+            if not self.addresses:
+                self.allocas += [
+                    f"  %dynamic.field = getelementptr i8, ptr %threadgroup, i64 {DYNAMIC_OFFSET}",
+                    "  %dynamic = load ptr, ptr %dynamic.field, align 8",
+                ]
             name = self.name()
-            function = f"openmps_address_{len(self.addresses)}"
-            self.addresses[variable] = (function, name)
-            self.allocas.append(f"  {name} = call ptr @{function}()")
-        return self.addresses[variable][1]
+            offset = self.threadgroup_bytes
+            self.allocas.append(f"  {name} = getelementptr i8, ptr %dynamic, i64 {offset}")
+            self.addresses[variable] = name
+            self.threadgroup_bytes += -(-self.variable_bytes[variable] // 16) * 16
+        return self.addresses[variable]
 
     def call(
         self, result: str, function: str, arguments: Sequence[tuple[str, str]], flags: str = ""

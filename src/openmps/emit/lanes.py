@@ -16,10 +16,12 @@ from openmps.emit.ir import (
     CASTS,
     I32,
     Block,
+    Cursor,
     Function,
     Instruction,
     Module,
     Operand,
+    UnsupportedIR,
     parse_module,
 )
 from openmps.emit.lane_arithmetic import divide, emit_arithmetic
@@ -29,8 +31,9 @@ from openmps.emit.scalars import scalarise
 
 THREAD = "openmps_thread"
 SIMDGROUP = "openmps_simdgroup"
+VARIABLES = "openmps_variables"  # exported: the bytes that variables in threadgroup memory take
 _BODY = "openmps_lanes_body"
-_AXES = ("x", "y", "any")
+_AXES = ("line", "x", "y", "any")
 
 # A block this short runs for no lanes rather than being jumped over.
 _CHEAP_INSTRUCTIONS = 8
@@ -41,8 +44,8 @@ _KEPT_ATTRIBUTES = ("target-cpu", "target-features", "tune-cpu")
 def vectorise(ir_text: str, *, axis: str) -> str:
     """The module with `openmps_simdgroup` in place of `openmps_thread`.
 
-    axis says how the 32 threads lie in the threadgroup: along "x" (y and z the same), along "y"
-    (x is 0, z the same), or "any". Raises UnsupportedIR.
+    axis says how the 32 threads lie in the threadgroup: along "x" (y and z the same; in a "line"
+    they are 0), along "y" (x is 0, z the same), or "any". Raises UnsupportedIR.
     """
     if axis not in _AXES:
         raise ValueError(f"axis is {axis!r}, expected one of {', '.join(_AXES)}")
@@ -51,7 +54,7 @@ def vectorise(ir_text: str, *, axis: str) -> str:
     graph = Graph(function)
     mark_leaving_values(function, graph)
     lanes = analyse(function, graph, PrivateMemory(function), axis)
-    writer = Writer()
+    writer = Writer(variable_bytes(module))
     _FunctionWriter(writer, function, lanes, axis).write()
     return _module_text(module, function, writer)
 
@@ -173,7 +176,9 @@ class _FunctionWriter:
             return out.let(f"load i32, ptr {address}, align 4")
 
         first = out.let("shl i32 %simdgroup, 5")
-        if self.axis == "x":
+        if self.axis == "line":
+            place = [first, "0", "0"]
+        elif self.axis == "x":
             x = out.let(f"urem i32 {first}, {shape(0)}")
             row = out.let(f"udiv i32 {first}, {shape(0)}")
             place = [
@@ -473,14 +478,17 @@ def _module_text(module: Module, function: Function, writer: Writer) -> str:
     for name, line in module.declarations.items():
         if any(f"@{name}(" in text for text in (body, *helpers)):
             declared.setdefault(name, re.sub(r" #\d+$", "", line))
+    for variable in writer.variable_bytes:
+        if any(variable in text for text in helpers):
+            raise UnsupportedIR("threadgroup memory in a function that was not inlined", variable)
     parameters = "ptr %launch, ptr %threadgroup, i32 %simdgroup"
     lines = [
         *module.header,
         "",
-        *(line for line in module.globals if not line.startswith("@llvm.")),
+        *(line for line in module.globals if " thread_local " not in line and line[:6] != "@llvm."),
+        f"@{VARIABLES} = constant i32 {writer.threadgroup_bytes}",
         "",
         *(re.sub(r" #\d+(?= )", "", text) for text in helpers),
-        *_address_functions(writer, attributes),
         f"define internal void @{_BODY}({parameters}, {MASK} %live) "
         f"alwaysinline nounwind {attributes} {{",
         body,
@@ -513,18 +521,18 @@ def _module_text(module: Module, function: Function, writer: Writer) -> str:
     return "\n".join(lines)
 
 
-def _address_functions(writer: Writer, attributes: str) -> list[str]:
-    if not writer.addresses:
-        return []
-    lines = ["declare ptr @llvm.threadlocal.address.p0(ptr)"]
-    for variable, (function, _) in writer.addresses.items():
-        lines += [
-            f"define internal ptr @{function}() noinline nounwind {attributes} {{",
-            f"  %address = call ptr @llvm.threadlocal.address.p0(ptr {variable})",
-            "  ret ptr %address",
-            "}",
-        ]
-    return lines
+def variable_bytes(module: Module) -> dict[str, int]:
+    """The sizes of the module's thread_local variables: threadgroup memory, before the pass."""
+    found = {}
+    for line in module.globals:
+        if " thread_local " not in line:
+            continue
+        name = line.partition(" = ")[0]
+        kind = re.search(r" (?:global|constant) ", line)
+        if kind is None:
+            raise UnsupportedIR("a thread_local variable", line)
+        found[name] = Cursor(line, module.types, kind.end()).type().size
+    return found
 
 
 def _attributes(quoted: str) -> str:

@@ -1,8 +1,8 @@
 """Takes out of generated code what a GPU tolerates and C++ does not.
 
 Kernels cast pointers as they like, and shift by what they like: Metal counts the low bits. No C++
-type can be laid out with an alignment and yet be read without it, and no header can redefine a shift
-of integers, so both are done on the compiler's own output.
+type can be laid out with an alignment and yet be read without it, and no header can redefine a
+shift of integers, so both are done on the compiler's own output.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
             f"'{function}' is not a kernel of this program",
             next_step="the name in a host_name line must be a kernel that is defined above it",
         )
-    definition = _choose(program, candidates, instance)
     arguments = _template_arguments(program, opening, end)
+    definition = _choose(candidates, instance, len(arguments))
     substituted = []
     for token in definition.max_threads:
         at = -1
@@ -163,19 +163,20 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
 
 
 def _choose(
-    program: Program, candidates: list[KernelDefinition], instance: Instantiation
+    candidates: list[KernelDefinition], instance: Instantiation, arguments: int
 ) -> KernelDefinition:
-    if len(candidates) == 1:
-        return candidates[0]
-    if not instance.signature:
-        return candidates[-1]
-    wanted = instance.signature.count(",")
+    """Which of several kernels with one name: by place, parameters, template parameters."""
+    wanted = instance.signature.count(",") + 1 if instance.signature else -1
 
-    def likeness(definition: KernelDefinition) -> tuple[bool, bool]:
-        same_place = definition.place == instance.token.place
-        return same_place, len(definition.parameters) == wanted + 1
+    def likeness(definition: KernelDefinition) -> tuple[bool, bool, bool, bool]:
+        return (
+            definition.place == instance.token.place,
+            len(definition.parameters) == wanted,
+            len(definition.template_parameters) == arguments,
+            len(definition.template_parameters) >= arguments,
+        )
 
-    return max(candidates, key=likeness)
+    return max(reversed(candidates), key=likeness)
 
 
 def _template_arguments(program: Program, opening: int, end: int) -> list[str]:

@@ -1,8 +1,8 @@
 """Marks where a loop turns, for the runtime of one fibre per thread.
 
 Lanes that skipped a call with `continue` must not meet, one turn later, those that still stand at
-it. So each loop gets a point after its body where its lanes wait for each other. The marks are macros
-(include/msl/program.h), which are empty for every other way to run.
+it. So each loop gets a point after its body where its lanes wait for each other. The marks are
+macros (include/msl/program.h), which are empty for every other way to run.
 """
 
 from __future__ import annotations

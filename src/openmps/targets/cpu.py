@@ -32,7 +32,7 @@ from openmps.build.shader_compiler import (
 from openmps.build.store import Store
 from openmps.emit.entry import emit_check, emit_kernel
 from openmps.emit.ir import UnsupportedIR
-from openmps.emit.lanes import uses, vectorise
+from openmps.emit.lanes import VARIABLES, uses, vectorise
 from openmps.emit.sites import number_sites
 from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
 from openmps.msl.compiler_messages import explain
@@ -42,6 +42,7 @@ from openmps.targets.cpu_runtime import Runtime, Style, runtime
 
 PACKAGE = Path(__file__).parents[1]
 LIBRARY = "kernel.so"
+FIRST_AXIS = "line"  # see lane_axis: what most threadgroups are
 # Of programs with more kernels (PyTorch's have thousands) each is checked when it is asked for.
 MOST_CHECKED_AT_ONCE = 24
 # Lines of 32-lane IR from which -O3 takes a minute and more.
@@ -115,17 +116,17 @@ class CpuKernel:
         self._lock = threading.Lock()
         self._runtime: Runtime = runtime()
         self._headers: dict[str, bytes] = {}
-        first = self._build("x")
+        first = self._build(FIRST_AXIS)
         self.max_threads = first.max_threads
         self.static_threadgroup_bytes = first.threadgroup_bytes
-        self.header = self._headers["x"]
+        self.header = self._headers[FIRST_AXIS]
         self.style = first.style
 
     def launch(self, dispatch: int) -> None:
         if self.style is Style.SIMDGROUPS:
             grid_and_group = struct.unpack("6I", ctypes.string_at(dispatch + 24, 24))
             axis = lane_axis(grid_and_group[:3], grid_and_group[3:])
-            if axis != "x":
+            if axis != FIRST_AXIS:
                 ctypes.memmove(dispatch, self._header_for(axis), 24)
         self._runtime.launch(dispatch, self.name)
 
@@ -142,9 +143,10 @@ class CpuKernel:
         path = self._builder.find_or_build(self._kernel, axis)
         loaded = load_kernel(path, self._kernel.looks_at_grid_only)
         self._headers[axis] = struct.pack(
-            "=QIId",
+            "=QHHId",
             loaded.entry,
             loaded.style.value,
+            loaded.threadgroup_bytes // 16 if loaded.style is Style.SIMDGROUPS else 0,
             self._options.workers(),
             settings.shader_time_limit(),
         )
@@ -152,10 +154,12 @@ class CpuKernel:
 
 
 def lane_axis(grid: Iterable[int], group: Iterable[int]) -> str:
-    """How a simdgroup's 32 threads lie: along x, along y, or around corners ("any")."""
+    """How a simdgroup's 32 threads lie: in a line of threads, along x, along y, or "any"."""
     x, y, z = group
     edge_x, edge_y, _ = (whole % part or part for whole, part in zip(grid, (x, y, z), strict=True))
-    if y == z == 1 or (x % 32 == 0 and edge_x % 32 == 0):
+    if y == z == 1:
+        return "line"
+    if x % 32 == 0 and edge_x % 32 == 0:
         return "x"
     if x == 1 and (z == 1 or (y % 32 == 0 and edge_y % 32 == 0)):
         return "y"
@@ -185,7 +189,11 @@ def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             assert address is not None
             limit = ctypes.c_uint.in_dll(library, "openmps_max_threads").value
-            return LoadedKernel(address, style, min(limit, 1024), thread_local_bytes(path))
+            if style is Style.SIMDGROUPS:
+                variables = ctypes.c_uint.in_dll(library, VARIABLES).value
+            else:
+                variables = thread_local_bytes(path)
+            return LoadedKernel(address, style, min(limit, 1024), variables)
     raise AssertionError(f"{path} exports no entry")
 
 
@@ -249,7 +257,7 @@ class Builder:
                     key, LIBRARY, folder / LIBRARY, {"kernel": kernel.name, "how": how}
                 )
 
-    def emitted(self, kernel: Kernel, axis: str = "x") -> dict[str, str]:
+    def emitted(self, kernel: Kernel, axis: str = FIRST_AXIS) -> dict[str, str]:
         """What is generated for a kernel, by kind of text: C++, and IR if it runs in lanes."""
         if not kernel.coordinates:
             return {"C++": emit_kernel(self.library, kernel, "plain")}

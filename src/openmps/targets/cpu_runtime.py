@@ -64,7 +64,8 @@ class _Dispatch(ctypes.Structure):
 
     _fields_ = (
         ("entry", ctypes.c_uint64),
-        ("style", ctypes.c_uint32),
+        ("style", ctypes.c_uint16),
+        ("variables", ctypes.c_uint16),
         ("workers", ctypes.c_uint32),
         ("time_limit_s", ctypes.c_double),
         ("grid", ctypes.c_uint32 * 3),

@@ -122,6 +122,17 @@ def test_instances_by_qualified_name_or_by_parameter_types() -> None:
     assert library.kernels["f_float"].signature == "float *"
 
 
+def test_of_kernels_with_one_name_the_one_with_as_many_template_parameters_is_meant() -> None:
+    library = parse_library(
+        "template <class T, class M, int N> kernel void f(device T* p, device M* m) {}\n"
+        "template <class T, int N> kernel void f(device T* p) {}\n"
+        'template [[host_name("masked")]] [[kernel]] decltype(f<float, bool, 4>) f<float, bool, 4>;'
+        'template [[host_name("bare")]] [[kernel]] decltype(f<float, 4>) f<float, 4>;'
+    )
+    assert [p.name for p in library.kernels["masked"].parameters] == ["p", "m"]
+    assert [p.name for p in library.kernels["bare"].parameters] == ["p"]
+
+
 def test_parameters_take_the_next_free_index() -> None:
     library = parse_library(KERNELS)
 

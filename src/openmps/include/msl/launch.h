@@ -21,7 +21,9 @@ struct Threadgroup {
   unsigned shape[3];     // threads along each axis
   unsigned threads;      // the product of shape
   unsigned simdgroups;   // threads / 32, rounded up
-  char* dynamic;         // memory for [[threadgroup(n)]] arguments, 16-byte aligned
+  // Threadgroup memory, 64-byte aligned: for [[threadgroup(n)]] arguments, at Launch::dynamic_offset;
+  // before them, in openmps_simdgroup kernels, for variables.
+  char* dynamic;
 };
 
 // A box of threads of the grid: begin included, end excluded.
