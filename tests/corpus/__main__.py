@@ -41,7 +41,7 @@ def main() -> int:
                     cap = options.most if corpus is corpora[0] else options.most_others
                     failed += _compile(corpus, pool, options.file, cap)
             if not options.only_compile:
-                failed += _run(corpora[0], pool, options.file)
+                failed += _run(corpora[0], pool, options.file, thorough=options.thorough)
     return 1 if failed else 0
 
 
@@ -50,10 +50,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("pytorch", type=Path, help="a checkout of PyTorch")
     parser.add_argument("--mlx", type=Path)
     parser.add_argument("--llama", type=Path)
-    parser.add_argument("--file", default="", help="only files whose names hold this")
+    parser.add_argument("--file", default="", help="only files whose names begin so; * is anything")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--most", type=int, default=30, help="instances of a kernel function")
+    parser.add_argument("--most", type=int, default=20, help="instances of a kernel function")
     parser.add_argument("--most-others", type=int, default=4, help="the same for MLX and llama.cpp")
+    parser.add_argument("--thorough", action="store_true", help="run kernels with more types")
     parser.add_argument("--cache", help="a cache folder to keep; else an empty one is made")
     parser.add_argument("--only-compile", action="store_true")
     parser.add_argument("--only-run", action="store_true")
@@ -75,8 +76,10 @@ def _compile(corpus: Corpus, pool: Executor, pattern: str, most: int) -> int:
         total.fallbacks.update(result.fallbacks)
         total.failures.update({f"{result.file} {k}": v for k, v in result.failures.items()})
     _print_file(total, details=False)
-    print(f"{corpus.name}: {total.compiled} of {total.names} host names compiled, "
-          f"{len(total.failures)} failed, in {time.monotonic() - began:.0f} s")
+    print(
+        f"{corpus.name}: {total.compiled} of {total.names} host names compiled, "
+        f"{len(total.failures)} failed, in {time.monotonic() - began:.0f} s"
+    )
     reasons = Counter(total.fallbacks.values())
     if reasons:
         print("not in lanes, because of:")
@@ -87,8 +90,11 @@ def _compile(corpus: Corpus, pool: Executor, pattern: str, most: int) -> int:
 
 def _print_file(result: FileResult, *, details: bool = True) -> None:
     how = ", ".join(f"{count} {style}" for style, count in result.styles.most_common())
-    print(f"{result.file:<46}{result.functions:>8}{result.names:>7}{result.compiled:>7}"
-          f"{len(result.failures):>7}{result.seconds:>8.1f}  {how}", flush=True)
+    print(
+        f"{result.file:<46}{result.functions:>8}{result.names:>7}{result.compiled:>7}"
+        f"{len(result.failures):>7}{result.seconds:>8.1f}  {how}",
+        flush=True,
+    )
     if details:
         shown: Counter[str] = Counter()
         for kernel, error in result.failures.items():
@@ -97,25 +103,27 @@ def _print_file(result: FileResult, *, details: bool = True) -> None:
                 print(f"    FAILED {kernel}: {error}")
 
 
-def _run(corpus: Corpus, pool: Executor, pattern: str) -> int:
+def _run(corpus: Corpus, pool: Executor, pattern: str, *, thorough: bool) -> int:
     print(f"\n{corpus.name}: running against torch on the CPU")
-    print(f"{'file':<20}{'kernel':<40}{'instance':<52}{'grid/group':<26}{'error':>9}  ok")
+    print(f"{'file':<18} {'kernel':<38} {'instance':<50} {'grid/group':<24} {'error':>8}  ok")
     wanted = {}
     for file in corpus.files(pattern):
-        for definition in library(corpus, file).definitions:
-            wanted[f"{definition.place} {definition.name}"] = file.name
+        for kernel in library(corpus, file).kernels.values():
+            wanted[f"{kernel.place} {kernel.function}"] = file.name
     right: set[str] = set()
     wrong: set[str] = set()
     failed = 0
-    for result in run_recipes(corpus, pool, pattern):
+    for result in run_recipes(corpus, pool, pattern, thorough=thorough):
         _print_recipe(result)
         failed += not result.ok
         (right if result.ok else wrong).update(result.functions)
     excused = {key for key in wanted if key.split()[-1] in WITHOUT_COUNTERPART} - right - wrong
     missing = wanted.keys() - right - wrong - excused
     right &= wanted.keys()
-    print(f"\n{len(wanted)} kernel definitions: {len(right - wrong)} right, {len(wrong)} wrong, "
-          f"{len(excused)} without a counterpart, {len(missing)} without a recipe")
+    print(
+        f"\n{len(wanted)} kernel definitions: {len(right - wrong)} right, {len(wrong)} wrong, "
+        f"{len(excused)} without a counterpart, {len(missing)} without a recipe"
+    )
     for key in sorted(excused):
         name = key.split()[-1]
         print(f"  {name}: {WITHOUT_COUNTERPART[name]}")
@@ -126,13 +134,15 @@ def _run(corpus: Corpus, pool: Executor, pattern: str) -> int:
 
 def _print_recipe(result: RecipeResult) -> None:
     worst = max(result.errors.values(), default=float("nan"))
-    for at, instance in enumerate(result.instances or ("-",)):
-        names = [key.split()[-1] for key in result.functions]
-        kernel = names[min(at, len(names) - 1)] if names else result.title
-        grid = result.grids[at] if result.grids else ""
-        mark = "ok" if result.ok else "WRONG"
-        both = " (both paths)" if len(result.errors) == 2 else ""
-        print(f"{result.file:<20}{kernel:<40}{instance:<52}{grid:<26}{worst:>9.2g}  {mark}{both}")
+    mark = "ok" if result.ok else "WRONG"
+    if len(result.errors) == 2:
+        mark += " (both paths)"
+    rows = zip(result.functions, result.instances, result.grids, strict=True)
+    for function, instance, grid in rows if result.instances else [(result.title, "-", "-")]:
+        kernel = function.split()[-1] if result.instances else result.title
+        print(
+            f"{result.file:<18} {kernel:<38} {instance:<50} {grid:<24} {worst:>8.2g}  {mark}",
+        )
     for problem in result.problems:
         print(f"    {result.title}: {problem}")
     sys.stdout.flush()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import torch
+
 from corpus.sources import Corpus, library
 from openmps.targets.base import BUFFERS, DYNAMIC_OFFSET, dispatch_struct
 from openmps.targets.cpu import CpuKernel, CpuOptions, CpuTarget
@@ -98,7 +99,11 @@ class Runner:
         kept = [self._place(buffer) for buffer in buffers]
         extents = struct.pack(
             f"={2 * len(reached)}Q",
-            *(n for tensor in reached for n in (tensor.data_ptr(), tensor.untyped_storage().nbytes())),
+            *(
+                n
+                for tensor in reached
+                for n in (tensor.data_ptr(), tensor.untyped_storage().nbytes())
+            ),
         )
         extent_room = ctypes.create_string_buffer(extents, max(len(extents), 1))
         block = bytearray(

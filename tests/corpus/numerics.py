@@ -1,4 +1,4 @@
-"""Runs recipes: each kernel against torch, coordinated ones on both paths and against each other."""
+"""Runs recipes: kernels against torch; coordinated ones on both paths, also against each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+
 from corpus.compiling import first_line
 from corpus.launching import Runner
 from corpus.recipes import Check, Recipe, all_recipes, distance
@@ -22,7 +23,7 @@ _PATHS = {"lanes": CpuOptions(lanes=True), "fibres": CpuOptions(lanes=False)}
 class RecipeResult:
     title: str
     file: str
-    functions: tuple[str, ...] = ()  # "place function" of each kernel that ran
+    functions: tuple[str, ...] = ()  # "place function" of each instance
     instances: tuple[str, ...] = ()
     grids: tuple[str, ...] = ()
     errors: dict[str, float] = field(default_factory=dict)  # by path
@@ -35,12 +36,14 @@ class RecipeResult:
         return not self.problems
 
 
-def run_recipes(corpus: Corpus, pool: Executor, pattern: str) -> Iterator[RecipeResult]:
+def run_recipes(
+    corpus: Corpus, pool: Executor, pattern: str, *, thorough: bool
+) -> Iterator[RecipeResult]:
     files = {file.stem: file for file in corpus.files(pattern)}
     jobs = [
         pool.submit(run_recipe, corpus, files[recipe.file], number)
         for number, recipe in enumerate(all_recipes())
-        if recipe.file in files
+        if recipe.file in files and (thorough or not recipe.thorough)
     ]
     for job in jobs:
         yield job.result()
@@ -57,7 +60,7 @@ def run_recipe(corpus: Corpus, file: Path, number: int) -> RecipeResult:
         checks = _attempt(recipe, runner, path, result)
         kernels = runner.library.kernels
         result.functions = tuple(
-            dict.fromkeys(f"{kernels[n].place} {kernels[n].function}" for n in runner.launched)
+            f"{kernels[name].place} {kernels[name].function}" for name in runner.launched
         )
         result.instances = tuple(runner.launched)
         result.grids = tuple(

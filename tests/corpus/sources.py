@@ -1,7 +1,8 @@
-"""Checkouts of PyTorch, MLX and llama.cpp: their .metal files, read as their own builds read them."""
+"""Checkouts of PyTorch, MLX and llama.cpp: their .metal files, read as their builds read them."""
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class Corpus:
 
     def files(self, pattern: str = "") -> list[Path]:
         found = sorted((self.root / self.kernels).rglob("*.metal"))
-        return [file for file in found if pattern.lower() in file.name.lower()]
+        return [file for file in found if fnmatch.fnmatch(file.stem, f"{pattern}*")]
 
     def must_be_refused(self, file: Path) -> bool:
         return bool(self.refused) and self.refused in file.name

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
+
 from corpus.launching import DTYPES, byte_strides, longs
 
 # The numbers by which kernels know types (c10::ScalarType).

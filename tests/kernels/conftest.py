@@ -1,10 +1,17 @@
-"""Runs kernels without torch, on each path of the CPU target."""
+"""Runs kernels without torch, on each path of the CPU target.
+
+Tests build kernels one after the other, each with several runs of a compiler. When many are to run,
+threads build them ahead, so that all cores have work; a test then finds its kernel in the cache.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,3 +86,25 @@ def launcher(request: pytest.FixtureRequest) -> Launcher:
 @pytest.fixture
 def launchers() -> Callable[[str], Launcher]:
     return lambda path: Launcher(CpuTarget(PATHS[path]))
+
+
+FEW = 20
+_BUILDERS = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="build")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    items = [item for item in session.items if hasattr(item, "callspec")]
+    names = ("test_kernel", "test_lanes_agree_with_threads")
+    ahead = [item for item in items if item.originalname in names]
+    if len(ahead) > FEW and not session.config.option.collectonly:
+        for item in ahead:
+            _BUILDERS.submit(_build, item.module.build_ahead, dict(item.callspec.params))
+
+
+def _build(build_ahead: Callable[..., None], parameters: dict[str, object]) -> None:
+    with contextlib.suppress(Exception):  # the test itself will tell
+        build_ahead(**parameters)
+
+
+def pytest_sessionfinish() -> None:
+    _BUILDERS.shutdown(cancel_futures=True)

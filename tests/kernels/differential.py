@@ -5,10 +5,12 @@ python -m kernels.differential PROGRAMS FIRST_SEED      (scripts/differential)
 
 from __future__ import annotations
 
-import sys
+import multiprocessing
+import os
 import traceback
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.queues import SimpleQueue
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from openmps.targets.cpu import CpuTarget
 
 from .conftest import PATHS, Launcher
 from .random_kernels import RandomKernel, make_kernel
+
+LONGEST_S = 120
+_FORKS = multiprocessing.get_context("forkserver")
 
 
 def results(kernel: RandomKernel, path: str) -> list[np.ndarray]:
@@ -50,13 +55,32 @@ def difference(seed: int, paths: tuple[str, ...] = tuple(PATHS)) -> str | None:
     return None
 
 
+def in_own_process(seed: int) -> str | None:
+    """The same, where a crash ends only the process that it happens in."""
+    results = _FORKS.SimpleQueue()
+    process = _FORKS.Process(target=_report, args=(seed, results))
+    process.start()
+    process.join(LONGEST_S)
+    if process.exitcode is None:
+        process.kill()
+        return f"seed {seed} ran longer than {LONGEST_S} s\n{make_kernel(seed).source}"
+    if process.exitcode != 0 or results.empty():
+        return f"seed {seed} ended with {process.exitcode}\n{make_kernel(seed).source}"
+    text: str | None = results.get()
+    return text
+
+
+def _report(seed: int, results: SimpleQueue[str | None]) -> None:
+    warnings.simplefilter("error", RuntimeWarning)  # a kernel that lanes cannot run
+    results.put(difference(seed))
+
+
 def main(programs: int, first: int) -> int:
-    warnings.simplefilter("error", RuntimeWarning)
     found = 0
-    with ProcessPoolExecutor() as pool:
+    _FORKS.set_forkserver_preload(["kernels.differential"])
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         seeds = range(first, first + programs)
-        for number, done in enumerate(as_completed([pool.submit(difference, s) for s in seeds])):
-            text = done.result()
+        for number, text in enumerate(pool.map(in_own_process, seeds)):
             if text is not None:
                 found += 1
                 print(text, "\n", flush=True)
@@ -64,7 +88,3 @@ def main(programs: int, first: int) -> int:
                 print(f"{number + 1} of {programs}, {found} differ", flush=True)
     print(f"{programs} programs from seed {first}: {found} differ")
     return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))

@@ -1,8 +1,6 @@
 """Damaged shaders must compile or be refused with ShaderSyntaxError, in good time. Nothing is run.
 
-    python -m kernels.fuzzing SOURCES FIRST_SEED [PROCESSES]      (scripts/fuzz-shaders)
-
-Findings are saved, each with what went wrong, in a folder that is named at the end.
+A few run as tests (test_fuzz.py), any number with scripts/fuzz-shaders, which saves what it finds.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import signal
-import sys
 import tempfile
 import traceback
 import warnings
@@ -99,8 +96,3 @@ def main(count: int, first: int, processes: int) -> int:
                 print(dict(outcomes), flush=True)
     print(f"{count} sources from seed {first}: {dict(outcomes)}; findings are in {folder}")
     return 1 if outcomes["finding"] else 0
-
-
-if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    sys.exit(main(*[*numbers, *(1000, 0, 2)[len(numbers) :]]))

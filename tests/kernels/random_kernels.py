@@ -138,8 +138,9 @@ class _Maker:
         self.say("const uint i = (at.z * grid.y + at.y) * grid.x + at.x;")
         self.say(f"threadgroup int cells[{group_size}];")
         self.say("threadgroup atomic_uint tally[2];")
-        self.say("cells[t] = numbers[t & 63];")
-        self.say("if (t < 2) atomic_store_explicit(&tally[t], 0, memory_order_relaxed);")
+        self.say(f"for (uint k = 0; t == 0 && k < {group_size}; ++k) cells[k] = int(k) * 5;")
+        self.say("for (uint k = 0; t == 0 && k < 2; ++k)")
+        self.say("  atomic_store_explicit(&tally[k], 0, memory_order_relaxed);")
         self.say("threadgroup_barrier(mem_flags::mem_threadgroup);")
         self.say("long mixed = 0;")
         for kind in TYPES:

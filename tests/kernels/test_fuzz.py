@@ -6,7 +6,7 @@ import pytest
 
 from .fuzzing import attempt_seed
 
-SOURCES, AT_ONCE = 240, 20
+SOURCES, AT_ONCE = 200, 20
 
 
 @pytest.mark.parametrize("first", range(0, SOURCES, AT_ONCE))

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,16 @@ import pytest
 import tomllib
 
 from openmps.errors import ShaderSyntaxError
-from openmps.msl.library import LanguageOptions
+from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
+from openmps.targets.cpu import CpuTarget
+
+from .conftest import PATHS, Launcher
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.glob("*/*.metal"))
+REFUSED = [case for case in CASES if case.parent.name == "errors"]
+ACCEPTED = [case for case in CASES if case.parent.name != "errors"]
 
 
 def bf16(values: Any) -> np.ndarray:
@@ -72,21 +78,36 @@ def evaluated(value: Any, dtype: str, names: dict[str, Any]) -> np.ndarray:
         return np.ascontiguousarray(np.asarray(value).astype(dtype).reshape(-1))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
-def test_kernel(case: Path, launcher: Any) -> None:
+def build_ahead(case: Path, launcher: str) -> None:
+    """conftest.py calls this in threads."""
     wanted = tomllib.loads(case.with_suffix(".toml").read_text())
-    source = case.read_text()
+    target = CpuTarget(PATHS[launcher])
     options = torch_headers() if wanted.get("includes") else None
-    if "error" in wanted:
-        refuse(source, wanted["error"], launcher)
-        return
-    library = launcher.compile(source, options)
+    library = parse_library(case.read_text(), options=options)
+    target.open(library)
+    for run in wanted.get("run", [{}]):
+        target.kernel(library, kernel_name({**wanted, **run}, library))
+
+
+def kernel_name(wanted: dict[str, Any], library: Library) -> str:
+    return wanted.get("kernel") or next(iter(library.kernels))
+
+
+def label(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=label)
+def test_kernel(case: Path, launcher: Launcher) -> None:
+    wanted = tomllib.loads(case.with_suffix(".toml").read_text())
+    options = torch_headers() if wanted.get("includes") else None
+    library = launcher.compile(case.read_text(), options)
     for number, run in enumerate(wanted.get("run", [{}])):
         check_run(launcher, library, {**wanted, **run}, f"run {number}, ")
 
 
-def check_run(launcher: Any, library: Any, wanted: dict[str, Any], label: str) -> None:
-    name = wanted.get("kernel") or next(iter(library.kernels))
+def check_run(launcher: Launcher, library: Library, wanted: dict[str, Any], which: str) -> None:
+    name = kernel_name(wanted, library)
     threads = wanted["threads"]
     group = wanted.get("group") or [min(threads[0], 1024), 1, 1][: len(threads)]
     names: dict[str, Any] = {"threads": threads, "group": group, "n": math.prod(threads)}
@@ -111,7 +132,7 @@ def check_run(launcher: Any, library: Any, wanted: dict[str, Any], label: str) -
         if "expect" in buffer:
             expected = evaluated(buffer["expect"], buffer["dtype"], names)
             compared += 1
-        where = f"{label}buffer {index}"
+        where = f"{which}buffer {index}"
         if tolerance and array.dtype.kind == "f":
             np.testing.assert_allclose(
                 array.astype(np.float64), expected.astype(np.float64),
@@ -122,14 +143,17 @@ def check_run(launcher: Any, library: Any, wanted: dict[str, Any], label: str) -
     assert compared, "the case expects nothing"
 
 
-def refuse(source: str, error: dict[str, str], launcher: Any) -> None:
+@pytest.mark.parametrize("case", REFUSED, ids=label)
+def test_refused(case: Path) -> None:
+    error = tomllib.loads(case.with_suffix(".toml").read_text())["error"]
+    target, source = CpuTarget(), case.read_text()
+    compile_wrong: Callable[[], Any] = lambda: target.open(parse_library(source))  # noqa: E731
     if error.get("when") == "kernel":
-        library = launcher.compile(source)
-        with pytest.raises(ShaderSyntaxError) as caught:
-            launcher.target.kernel(library, next(iter(library.kernels)))
-    else:
-        with pytest.raises(ShaderSyntaxError) as caught:
-            launcher.compile(source)
+        library = parse_library(source)
+        target.open(library)
+        compile_wrong = functools.partial(target.kernel, library, next(iter(library.kernels)))
+    with pytest.raises(ShaderSyntaxError) as caught:
+        compile_wrong()
     text = str(caught.value)
     first = text.splitlines()[0]
     assert first.startswith(f"program_source:{error['at']}: error: "), text

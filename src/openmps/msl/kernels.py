@@ -44,6 +44,7 @@ class KernelDefinition:
     name: str
     scope: tuple[str, ...]
     template_parameters: tuple[str, ...]
+    template_defaults: tuple[str, ...]  # a text for each parameter; empty if it has no default
     is_template: bool
     parameters: tuple[Parameter, ...]
     max_threads: tuple[Token, ...]

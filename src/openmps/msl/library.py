@@ -141,12 +141,12 @@ def _kernel(program: Program, instance: Instantiation) -> Kernel:
         )
     arguments = _template_arguments(program, opening, end)
     definition = _choose(candidates, instance, len(arguments))
-    substituted = []
-    for token in definition.max_threads:
-        at = -1
-        if token.text in definition.template_parameters:
-            at = definition.template_parameters.index(token.text)
-        substituted.append(f"({arguments[at]})" if 0 <= at < len(arguments) else token.text)
+    given = (*arguments, *definition.template_defaults[len(arguments) :])
+    meaning = dict(zip(definition.template_parameters, given, strict=False))
+    substituted = [
+        f"({meaning[token.text]})" if meaning.get(token.text) else token.text
+        for token in definition.max_threads
+    ]
     overloaded = sum(d.name == function and d.scope == definition.scope for d in candidates) > 1
     return Kernel(
         name=instance.host_name,

@@ -333,6 +333,7 @@ class Program:
                 name=name,
                 scope=scope,
                 template_parameters=tuple(names),
+                template_defaults=tuple(names.values()),
                 is_template=found.head > found.begin and bool(names),
                 parameters=parse_parameters(tokens, opening + 1, closing, self.partner, name),
                 max_threads=max_threads,
@@ -355,15 +356,16 @@ class Program:
                 )
             )
 
-    def _template_parameters(self, found: _Declaration) -> list[str]:
-        names: list[str] = []
+    def _template_parameters(self, found: _Declaration) -> dict[str, str]:
+        """The names in order, each with the text of its default."""
+        names: dict[str, str] = {}
         tokens = self.tokens
         if self._text(found.begin) != "template":
             return names
         close = closing_angle(tokens, found.begin + 1, found.head, self.partner)
         assert close is not None
         depth, last = 0, ""
-        in_default = False
+        default_begin = 0
         for at in range(found.begin + 2, close + 1):
             text = tokens[at].text
             if text == "<":
@@ -371,13 +373,15 @@ class Program:
             elif text in (">", ">>") and at < close:
                 depth -= len(text)
             elif depth <= 0 and (text == "," or at == close):
-                names.append(last)
-                last, in_default = "", False
+                default = tokens[default_begin:at] if default_begin else []
+                if last:
+                    names[last] = " ".join(token.text for token in default)
+                last, default_begin = "", 0
             elif depth <= 0 and text == "=":
-                in_default = True
-            elif tokens[at].kind == "id" and depth <= 0 and not in_default:
+                default_begin = at + 1
+            elif tokens[at].kind == "id" and depth <= 0 and not default_begin:
                 last = text
-        return [name for name in names if name]
+        return names
 
     def _is_repeated(
         self,

@@ -6,6 +6,7 @@ they wrote and what was expected.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
@@ -58,9 +59,12 @@ Body = Callable[["Runner"], "Check | Sequence[Check]"]
 
 @dataclass(frozen=True)
 class Recipe:
+    """thorough: only when asked for; the same kernels with further types."""
+
     file: str
     title: str
     body: Body
+    thorough: bool = False
 
 
 _RECIPES: list[Recipe] = []
@@ -68,8 +72,8 @@ _RECIPES: list[Recipe] = []
 WITHOUT_COUNTERPART: dict[str, str] = {}
 
 
-def add(file: str, title: str, body: Body) -> None:
-    _RECIPES.append(Recipe(file, title, body))
+def add(file: str, title: str, body: Body, *, thorough: bool = False) -> None:
+    _RECIPES.append(Recipe(file, title, body, thorough))
 
 
 def recipe(file: str) -> Callable[[Body], Body]:
@@ -80,8 +84,8 @@ def recipe(file: str) -> Callable[[Body], Body]:
     return keep
 
 
-def all_recipes() -> list[Recipe]:
-    if not _RECIPES:
-        for module in pkgutil.iter_modules(__path__):
-            importlib.import_module(f"{__name__}.{module.name}")
-    return _RECIPES
+@functools.cache
+def all_recipes() -> tuple[Recipe, ...]:
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return tuple(sorted(_RECIPES, key=lambda recipe: recipe.file))

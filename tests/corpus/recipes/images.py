@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
+
 from corpus.launching import Buffer, Runner, float32, int32, long, uchar, uint, ulong
 from corpus.recipes import Check, add, recipe
 from corpus.recipes.indexing import error_room, no_errors
@@ -26,7 +27,9 @@ def loose(name: str) -> float | None:
     return {"half": 1e-2, "bfloat": 8e-2}.get(name)
 
 
-def by(function: Callable[..., torch.Tensor], x: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+def by(
+    function: Callable[..., torch.Tensor], x: torch.Tensor, gradient: torch.Tensor
+) -> torch.Tensor:
     """The gradient of `function` at `x`, in high precision."""
     wide = x.double().requires_grad_()
     (found,) = torch.autograd.grad(function(wide), wide, gradient.double())
@@ -47,7 +50,9 @@ def max_pool(name: str, dims: int, run: Runner) -> list[Check]:
         ints(numbers, 5)
         for tensor in (x, out, found) for numbers in (tensor.shape, tensor.stride())
     )  # fmt: skip
-    params += b"".join(ints(numbers, 3) for numbers in (kernel, stride, padding, dilation)) + b"\1\0\0\0"
+    params += (
+        b"".join(ints(numbers, 3) for numbers in (kernel, stride, padding, dilation)) + b"\1\0\0\0"
+    )
     run(f"max_pool_{name}", x, out, found, params, threads=[out.numel()])
     checks = [Check(out, expected.to(x.dtype)), Check(found, at)]
     if name != "float":
@@ -58,7 +63,9 @@ def max_pool(name: str, dims: int, run: Runner) -> list[Check]:
         for numbers in (into.shape, into.stride(), gradient.shape, gradient.stride(), at.stride())
     )
     run(f"max_pool_backward_{name}", into, gradient, at, backward, threads=[gradient.numel()])
-    one = functools.partial(pool, kernel_size=kernel, stride=stride, padding=padding, dilation=dilation)
+    one = functools.partial(
+        pool, kernel_size=kernel, stride=stride, padding=padding, dilation=dilation
+    )
     return [*checks, Check(into, by(one, x, gradient).to(x.dtype))]
 
 
@@ -126,7 +133,9 @@ def _three_axes(x: torch.Tensor, out: torch.Tensor, align: bool) -> bytes:
 
 
 _FLAT: dict[str, Callable[..., torch.Tensor]] = {
-    "bilinear2d": lambda x, size, align: F.interpolate(x, size, mode="bilinear", align_corners=align),
+    "bilinear2d": lambda x, size, align: F.interpolate(
+        x, size, mode="bilinear", align_corners=align
+    ),
     "bicubic2d": lambda x, size, align: F.interpolate(x, size, mode="bicubic", align_corners=align),
     "bilinear2d_aa": lambda x, size, align: aten._upsample_bilinear2d_aa(x, size, align),
     "bicubic2d_aa": lambda x, size, align: aten._upsample_bicubic2d_aa(x, size, align),
@@ -134,7 +143,9 @@ _FLAT: dict[str, Callable[..., torch.Tensor]] = {
 _DEEP: dict[str, Callable[..., torch.Tensor]] = {
     "nearest_3d": lambda x, size, align: aten.upsample_nearest3d(x, size),
     "nearest_exact_3d": lambda x, size, align: aten._upsample_nearest_exact3d(x, size),
-    "trilinear": lambda x, size, align: F.interpolate(x, size, mode="trilinear", align_corners=align),
+    "trilinear": lambda x, size, align: F.interpolate(
+        x, size, mode="trilinear", align_corners=align
+    ),
 }
 
 
@@ -185,7 +196,9 @@ for _name in ("float", "half", "bfloat"):
     add("UpSample", f"bicubic backward {_name}", functools.partial(bicubic_backward, _name))
     for _kind in _DEEP:
         add("UpSample", f"{_kind} {_name}", functools.partial(deep, _kind, _name, False))
-add("UpSample", "bilinear2d aligned", functools.partial(flat, "bilinear2d", "float", (17, 23), True))
+add(
+    "UpSample", "bilinear2d aligned", functools.partial(flat, "bilinear2d", "float", (17, 23), True)
+)
 add("UpSample", "trilinear aligned", functools.partial(deep, "trilinear", "float", True))
 
 
@@ -212,7 +225,9 @@ def _sampled(name: str, dims: int) -> tuple[torch.Tensor, torch.Tensor, torch.Te
     return x, grid, torch.zeros(2, 3, *(4, 5, 3)[:dims], dtype=x.dtype)
 
 
-def _sample(x: torch.Tensor, grid: torch.Tensor, mode: str, padding: str, align: bool) -> torch.Tensor:
+def _sample(
+    x: torch.Tensor, grid: torch.Tensor, mode: str, padding: str, align: bool
+) -> torch.Tensor:
     return F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=align)
 
 

@@ -6,6 +6,7 @@ import functools
 import struct
 
 import torch
+
 from corpus.launching import (
     DTYPES,
     Buffer,
@@ -101,7 +102,7 @@ def index_out_of_bounds(run: Runner) -> list[Check]:
         longs([0]), longs([8]), longs([9]), longs([4]), uint(1, 1, 4, 0), error, threads=[4],
         reached=[at])  # fmt: skip
     expected = torch.stack([source[0], source[8], torch.zeros(()), torch.zeros(())])
-    message = bytes(error[4 + 256 : 4 + 256 + 40].tolist()).split(b"\0")[0]
+    message = bytes(error[4 + 256 : 4 + 256 + 250].tolist()).split(b"\0")[0]
     assert b"is out of bounds for dimension 0 with size 9" in message, message
     return [Check(out, expected), Check(error[:1].int(), torch.tensor([2], dtype=torch.int32))]
 
@@ -179,7 +180,8 @@ def index_copy(name: str, index: str, width: str, run: Runner) -> list[Check]:
     return [Check(into, expected), Check(strided, expected)]
 
 
-for _name, _index, _width in (("float", "int", "32"), ("half", "long", "64"), ("float2", "long", "32"),
+for _name, _index, _width in (("float", "int", "32"), ("half", "long", "64"),
+                              ("float2", "long", "32"),
                               ("bool", "int", "64")):  # fmt: skip
     add("Indexing", f"index_copy {_name} {_index} {_width}",
         functools.partial(index_copy, _name, _index, _width))  # fmt: skip
@@ -217,7 +219,7 @@ def nonzero(name: str, shape: tuple[int, ...], run: Runner) -> list[Check]:
     sums, offsets, total = (torch.zeros(blocks, dtype=torch.int32) for _ in range(3))
     run(f"count_nonzero_prefix_sum_{name}", x, prefix, sums, threads=[count], group=[1024])
     run("prefix_sum_blocks", sums, offsets, total, uint(blocks), threads=[32], group=[32])
-    expected = torch.nonzero(x)
+    expected = torch.nonzero(x).contiguous()
     out = torch.zeros_like(expected)
     run(f"scatter_nonzero_indices_{name}", x, prefix, out, int32(len(shape)), longs(shape), offsets,
         int32(len(expected)), threads=[count], group=[1024])  # fmt: skip
@@ -259,7 +261,9 @@ def gather(name: str, index: str, run: Runner) -> list[Check]:
 
 def scatter_set(name: str, index: str, run: Runner) -> list[Check]:
     into, source = values(name, 3, 9, 5), values(name, 3, 4, 5)
-    at = torch.stack([torch.randperm(9)[:4] for _ in range(15)], 1).reshape(4, 3, 5).permute(1, 0, 2)
+    at = (
+        torch.stack([torch.randperm(9)[:4] for _ in range(15)], 1).reshape(4, 3, 5).permute(1, 0, 2)
+    )
     at = at.contiguous().to(DTYPES[index])
     expected = into.scatter(1, at.long(), source)
     same = into.scatter(1, at.long(), 1)

@@ -7,6 +7,7 @@ import struct
 
 import torch
 import torch.nn.functional as F
+
 from corpus.launching import DTYPES, Runner, float32, int32, uint
 from corpus.recipes import Check, add, recipe
 from corpus.values import exactly, values
@@ -19,8 +20,8 @@ def layer_norm(kernel: str, name: str, size: int, run: Runner) -> list[Check]:
     out = torch.zeros_like(x)
     mean, rstd = torch.zeros(5, dtype=x.dtype), torch.zeros(5, dtype=x.dtype)
     threads = min(-(-size // 4), 1024)
-    run(f"{kernel}_{name}", x, out, mean, rstd, uint(size), float32(EPS), int32(1), int32(1), weight,
-        bias, threads=[5 * threads], group=[threads])  # fmt: skip
+    run(f"{kernel}_{name}", x, out, mean, rstd, uint(size), float32(EPS), int32(1), int32(1),
+        weight, bias, threads=[5 * threads], group=[threads])  # fmt: skip
     expected = exactly(lambda *t: F.layer_norm(t[0], [size], t[1], t[2], EPS), x, weight, bias)
     wide = x.double()
     return [

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 import torch
+
 from corpus.launching import DTYPES, Runner, float32, uint
 from corpus.recipes import Check, add
 from corpus.values import exactly, values
@@ -116,7 +117,7 @@ def strided_then_whole(name: str, run: Runner) -> Check:
 def square_root_of_sum(run: Runner) -> Check:
     """A 2-norm over the last dimension goes through the inner sum."""
     x, out = values("float", 37, 101), torch.zeros(37)
-    run("norm_2_reduction_inner_float_float", x, out, uint(37, 101), float32(0.0),
+    run("norm_l2_reduction_inner_float_float", x, out, uint(37, 101), float32(0.0),
         threads=[5 * 256], group=[256])  # fmt: skip
     return Check(out, torch.linalg.vector_norm(x.double(), dim=1).float())
 

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 
 import torch
-from corpus.launching import DTYPES, Runner, ulong, uint
+
+from corpus.launching import DTYPES, Runner, uint, ulong
 from corpus.recipes import Check, add
 from corpus.values import values
 
@@ -110,14 +111,16 @@ def strided_blocks(operation: str, name: str, result: str, run: Runner) -> Check
     count = -(-size // block)
     x = _input(operation, name, 2, size, width)
     out = _out(x, result)
-    sums = torch.zeros(2 * width, count, dtype=torch.float32 if out.is_floating_point() else out.dtype)
+    sums = torch.zeros(
+        2 * width, count, dtype=torch.float32 if out.is_floating_point() else out.dtype
+    )
     types = _types(name, result)
     threads = columns // _reads(sums) * 32
     shape = [ulong(n) for n in (size, width, 1, block, count, 2)]
     run(f"{operation}_strided_block_reduce_{columns}_{types}", x, sums, *shape,
         threads=[threads, 2 * count], group=[threads])  # fmt: skip
-    run(f"{operation}_scan_block_sums_{result or name}", sums, ulong(count), threads=[256, 2 * width],
-        group=[256])  # fmt: skip
+    run(f"{operation}_scan_block_sums_{result or name}", sums, ulong(count),
+        threads=[256, 2 * width], group=[256])  # fmt: skip
     run(f"{operation}_strided_block_carry_{columns}_{types}", x, out, sums, *shape,
         threads=[threads, 2 * count], group=[threads])  # fmt: skip
     return _check(operation, x, out, 1)
@@ -142,8 +145,8 @@ def tiny(operation: str, name: str, result: str, run: Runner) -> Check:
     x = _input(operation, name, 300, 23)
     out = _out(x, result)
     rows = 2048 // 23
-    run(f"{operation}_tiny_innermost_{_types(name, result)}", x, out, uint(23), uint(300), uint(rows),
-        threads=[256 * -(-300 // rows)], group=[256])  # fmt: skip
+    run(f"{operation}_tiny_innermost_{_types(name, result)}", x, out, uint(23), uint(300),
+        uint(rows), threads=[256 * -(-300 // rows)], group=[256])  # fmt: skip
     return _check(operation, x, out, 1)
 
 
@@ -197,7 +200,11 @@ for _operation, _name in (("cumsum", "float"), ("cumprod", "half")):
     _add("strided decoupled", strided_decoupled, _operation, _name, 2, 8)
     _add("strided decoupled", strided_decoupled, _operation, _name, 4, 4)
     _add("transposed", transposed, _operation, _name)
-for _operation, _name, _width in (("cumsum", "long", 2), ("cumsum", "long", 3), ("cumsum", "float", 3)):
+for _operation, _name, _width in (
+    ("cumsum", "long", 2),
+    ("cumsum", "long", 3),
+    ("cumsum", "float", 3),
+):
     _add("vector blocks", vector_blocks, _operation, _name, _width)
 for _operation in ("cummin", "cummax"):
     for _name in ("float", "long", "half"):

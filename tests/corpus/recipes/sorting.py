@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import torch
+
 from corpus.launching import DTYPES, Runner, int32, long, uchar
 from corpus.recipes import Check, add
 
@@ -12,7 +13,7 @@ ROWS = 2
 
 
 def _distinct(name: str, size: int) -> torch.Tensor:
-    """Rows without equal values, so that there is one right order; as many signs as there can be."""
+    """Rows without equal values, so that there is one right order; of both signs if possible."""
     middle = size // 2 if DTYPES[name].is_signed else 0
     rows = [torch.randperm(size) - middle for _ in range(ROWS)]
     x = torch.stack(rows)
@@ -33,11 +34,17 @@ def _room(x: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return found, torch.zeros(ROWS, count, dtype=torch.int64)
 
 
-def one_block(name: str, threads: int, size: int, descending: bool, top: int, run: Runner) -> list[Check]:
+def one_block(
+    name: str, threads: int, size: int, descending: bool, top: int, run: Runner
+) -> list[Check]:
     x = _distinct(name, size)
     found, at = _room(x, top or size)
     first = 1 if top else 0
-    kernel = f"sort_block_topk_{name}_tptg{threads}" if top else f"sort_block_{name}_tptg{threads}_stable"
+    kernel = (
+        f"sort_block_topk_{name}_tptg{threads}"
+        if top
+        else f"sort_block_{name}_tptg{threads}_stable"
+    )
     more = [int32(first, top)] if top else []
     run(kernel, x, found, at, int32(size), long(1, size), uchar(descending), *more,
         threads=[threads, ROWS], group=[threads])  # fmt: skip
@@ -61,7 +68,9 @@ def merged_blocks(
     grid = {"threads": [threads * blocks, ROWS], "group": [threads]}
     end = f"tptg{threads}_u16"
     sort = f"mb_sort_block_fkey_{name}_{end}" if keyed else f"mb_sort_block_{name}_{end}_stable"
-    last = "mb_merge_final" + ("_topk" if top else "") + ("_fkey" if keyed else "") + f"_{name}_{end}"
+    last = (
+        "mb_merge_final" + ("_topk" if top else "") + ("_fkey" if keyed else "") + f"_{name}_{end}"
+    )
     run(sort, x, keys[0], places[0], int32(size), long(1, size), uchar(descending), **grid)
     tiles = 2
     while tiles // 2 < blocks:
@@ -71,14 +80,25 @@ def merged_blocks(
             run(last, keys[0], places[0], found, at, dims, uchar(descending), *more, **grid)
         else:
             order = uchar(descending and not keyed)
-            run(f"mb_merge_{merged_as}_{end}", keys[0], places[0], keys[1], places[1], dims, order, **grid)
+            run(
+                f"mb_merge_{merged_as}_{end}",
+                keys[0],
+                places[0],
+                keys[1],
+                places[1],
+                dims,
+                order,
+                **grid,
+            )
         keys.reverse()
         places.reverse()
         tiles *= 2
     return _checks(x, found, at, descending, first)
 
 
-def by_radix(name: str, size: int, how: str, descending: bool, top: int, run: Runner) -> list[Check]:
+def by_radix(
+    name: str, size: int, how: str, descending: bool, top: int, run: Runner
+) -> list[Check]:
     """how: "" counts, scans and scatters; "fused" scans while scattering; "count_scan" while
     counting."""
     x = _distinct(name, size)

@@ -133,6 +133,15 @@ def test_of_kernels_with_one_name_the_one_with_as_many_template_parameters_is_me
     assert [p.name for p in library.kernels["bare"].parameters] == ["p"]
 
 
+def test_a_limit_on_threads_may_use_a_template_parameter_that_has_a_default() -> None:
+    library = parse_library(
+        "template <class T, int A = 2, int B = 4>\n"
+        "[[kernel, max_total_threads_per_threadgroup(B * 32)]] void f(device T* p) {}\n"
+        'template [[host_name("few")]] [[kernel]] void f<int, 8>(device int* p);'
+    )
+    assert squeezed(library.kernels["few"].max_threads) == "(4)*32"
+
+
 def test_parameters_take_the_next_free_index() -> None:
     library = parse_library(KERNELS)
 

@@ -139,6 +139,15 @@ struct swizzle {
 
 #define OPENMPS_IF_NUMBER(A) metal::enable_if_t<openmps_detail::is_number<A>, int> = 0
 
+// A number becomes a vector by itself, but not a bfloat one of other elements: given a bfloat, a
+// function for float must win over one for float2.
+template <class A, class T>
+inline constexpr bool spreads = !metal::is_same_v<A, bfloat> || metal::is_same_v<T, bfloat>;
+#define OPENMPS_IF_SPREADS(A) \
+  metal::enable_if_t<openmps_detail::is_number<A> && spreads<A, T>, int> = 0
+#define OPENMPS_IF_SPREADS_EXPLICITLY(A) \
+  metal::enable_if_t<openmps_detail::is_number<A> && !spreads<A, T>, long> = 0
+
 // The first constructor is the fast path; the others take what their element counts allow. Too few
 // elements (`uint4 v = {a, b, c}`) leave the rest zero.
 #define OPENMPS_EACH1(how, op) how(op, a.x, b.x)
@@ -147,8 +156,10 @@ struct vec<T, 1> {
   static constexpr int width = 1;
   T x;
   vec() = default;
-  template <class A, OPENMPS_IF_NUMBER(A)>
+  template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a) : x(static_cast<T>(a)) {}
+  template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
+  OPENMPS_INLINE explicit constexpr vec(A a) : x(static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(const vec<U, 1>& v) : x(static_cast<T>(v.x)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH1)
@@ -172,8 +183,10 @@ struct vec<T, 2> : elements<T, 2> {
             metal::enable_if_t<shape<A>::size == 1 && shape<B>::size == 1, int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b)
       : base(static_cast<T>(a), static_cast<T>(b)) {}
-  template <class A, OPENMPS_IF_NUMBER(A)>
+  template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a) : vec(static_cast<T>(a), static_cast<T>(a)) {}
+  template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
+  OPENMPS_INLINE explicit constexpr vec(A a) : vec(static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(const vec<U, 2>& v)
       : base(static_cast<T>(v.x), static_cast<T>(v.y)) {}
@@ -200,8 +213,11 @@ struct vec<T, 3> : elements<T, 3> {
       : base(static_cast<T>(a), static_cast<T>(b), static_cast<T>(c)) {}
   template <class A, class B, metal::enable_if_t<(shape<A>::size + shape<B>::size <= 3), int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b) : vec(parts<T, 3>(a, b)) {}
-  template <class A, OPENMPS_IF_NUMBER(A)>
+  template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a)
+      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+  template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
+  OPENMPS_INLINE explicit constexpr vec(A a)
       : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(const vec<U, 3>& v)
@@ -235,8 +251,11 @@ struct vec<T, 4> : elements<T, 4> {
   OPENMPS_INLINE constexpr vec(const A& a, const B& b, const C& c) : vec(parts<T, 4>(a, b, c)) {}
   template <class A, class B, metal::enable_if_t<(shape<A>::size + shape<B>::size <= 4), int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b) : vec(parts<T, 4>(a, b)) {}
-  template <class A, OPENMPS_IF_NUMBER(A)>
+  template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a)
+      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+  template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
+  OPENMPS_INLINE explicit constexpr vec(A a)
       : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(const vec<U, 4>& v)
@@ -258,8 +277,12 @@ template <class T, int N>
 struct vec {
   T openmps_elements[N];
   vec() = default;
-  template <class A, OPENMPS_IF_NUMBER(A)>
+  template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a) : openmps_elements{} {
+    for (int i = 0; i < N; ++i) openmps_elements[i] = static_cast<T>(a);
+  }
+  template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
+  OPENMPS_INLINE explicit constexpr vec(A a) : openmps_elements{} {
     for (int i = 0; i < N; ++i) openmps_elements[i] = static_cast<T>(a);
   }
   template <
@@ -305,6 +328,8 @@ struct vec {
 #undef OPENMPS_REST
 #undef OPENMPS_SHIFT
 #undef OPENMPS_SIGN
+#undef OPENMPS_IF_SPREADS
+#undef OPENMPS_IF_SPREADS_EXPLICITLY
 #undef OPENMPS_TEST
 #undef OPENMPS_UNARY
 #undef OPENMPS_VALUE
