@@ -33,7 +33,7 @@ class Atomics:
         wanted = i.result in self.used
         address = i.operands[0]
         values = self.values
-        alone = self._in_threadgroup_memory(address.value)
+        alone = self.in_threadgroup_memory(address.value)
         if (
             i.op == "atomicrmw"
             and not wanted
@@ -73,15 +73,15 @@ class Atomics:
             [(vector(kind), text)],
         )
 
-    def _in_threadgroup_memory(self, pointer: str, depth: int = 0) -> bool:
+    def in_threadgroup_memory(self, pointer: str, depth: int = 0) -> bool:
         """Whether only this OS thread can see the address, so that a plain update is atomic."""
         i = self.defined.get(pointer)
         if i is None or depth > 20:
             return False
         if i.op in ("ptradd", "freeze", "leave"):
-            return self._in_threadgroup_memory(i.operands[0].value, depth + 1)
+            return self.in_threadgroup_memory(i.operands[0].value, depth + 1)
         if i.op == "select":
-            return all(self._in_threadgroup_memory(o.value, depth + 1) for o in i.operands[1:])
+            return all(self.in_threadgroup_memory(o.value, depth + 1) for o in i.operands[1:])
         if i.op == "call":
             return i.detail.startswith("llvm.threadlocal.address")
         if i.op == "load":

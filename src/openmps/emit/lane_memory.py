@@ -323,6 +323,10 @@ class Memory:
         values = self.values
         stride = values.stride(address)
         if stride == 0:
+            if self._all_simdgroups_store(address.value):
+                # Generated kernels let every thread write one result, sometimes over what the
+                # others have yet to read. On a GPU simdgroups get here at about the same time.
+                self.out.call("void", "openmps_lanes_yield", [])
             text = values.at_lane(value, "") if values.uniform(value) else ""
             text = text or values.at_lane(value, values.last_lane(values.mask))
             self._scalar_store(i, text, values.scalar(address))
@@ -345,6 +349,16 @@ class Memory:
             )
         else:
             self._scatter(value, values.vector(address))
+
+    def _all_simdgroups_store(self, address: str) -> bool:
+        """Whether every lane stores to one place in device memory, once."""
+        here = self.values.block
+        graph = self.lanes.graph
+        return not (
+            self.lanes.splits[here]
+            or graph.loops_of.get(here)
+            or self.atomics.in_threadgroup_memory(address)
+        )
 
     def _scalar_store(self, i: Instruction, value: str, pointer: str) -> str:
         kind = i.operands[0].type

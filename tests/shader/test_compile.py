@@ -1,0 +1,52 @@
+"""torch.compile on mps: Inductor writes Metal, and that Metal computes what eager mode computes."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+
+# Inductor's own, about its configuration and its dependencies.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def fresh_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    from torch._inductor import config
+
+    monkeypatch.setattr(config, "compile_threads", 1)
+    torch._dynamo.reset()
+
+
+def test_a_reduction_along_each_axis() -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(torch.sin(x) * y + 1, -1).sum(0)
+
+    x, y = torch.randn(2, 64, 300, device="mps")
+    torch.testing.assert_close(torch.compile(f)(x, y), f(x, y))
+
+
+def test_a_network_and_its_gradients() -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)]
+    model = torch.nn.Sequential(*layers).to("mps")
+    twin = copy.deepcopy(model)
+    x = torch.randn(16, 32, device="mps")
+    torch.compile(model)(x).square().sum().backward()
+    twin(x).square().sum().backward()
+    for one, other in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_every_thread_writes_over_what_others_have_yet_to_read() -> None:
+    """Inductor updates running statistics in place, from every thread of a threadgroup."""
+    torch.manual_seed(0)
+    model = torch.nn.BatchNorm2d(8).to("mps")
+    twin = copy.deepcopy(model).cpu()
+    x = torch.randn(4, 8, 32, 32)
+    torch.testing.assert_close(torch.compile(model)(x.to("mps")).cpu(), twin(x))
+    torch.testing.assert_close(model.running_mean.cpu(), twin.running_mean)
+    torch.testing.assert_close(model.running_var.cpu(), twin.running_var)
