@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(autouse=True)
-def fresh_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+def fresh_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from torch._inductor import config
 
-    monkeypatch.setattr(config, "compile_threads", 1)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     torch._dynamo.reset()
+    with config.patch(compile_threads=1):
+        yield
 
 
 def test_a_reduction_along_each_axis() -> None:

@@ -130,7 +130,7 @@ def test_known_strides_need_no_gather_in_the_common_case(to_ir, body: str) -> No
 
 
 def test_threadgroup_variables_lie_in_the_block_of_the_threadgroup(to_ir) -> None:
-    """Not in thread_local memory: LLVM keeps vectors in registers that __tls_get_addr may change."""
+    """Not in thread_local memory: LLVM keeps vectors where __tls_get_addr may change them."""
     body = (
         "static thread_local int a[9]; static thread_local float b;"
         " a[x & 7] = 1; b = 2; openmps_threadgroup_barrier(); io[x] = a[0] + b;"
