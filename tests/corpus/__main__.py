@@ -52,7 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--llama", type=Path)
     parser.add_argument("--file", default="", help="only files whose names begin so; * is anything")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--most", type=int, default=20, help="instances of a kernel function")
+    parser.add_argument("--most", type=int, default=12, help="instances of a kernel function")
     parser.add_argument("--most-others", type=int, default=4, help="the same for MLX and llama.cpp")
     parser.add_argument("--thorough", action="store_true", help="run kernels with more types")
     parser.add_argument("--cache", help="a cache folder to keep; else an empty one is made")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmps.msl.compiler_messages import INSTANCES, PROGRAM
+from openmps.msl.compiler_messages import ENTRY, INSTANCES, PROGRAM
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
@@ -21,7 +21,7 @@ def emit_program(library: Library, turns: bool = False) -> str:
         "apply_to = function)\n"
         "#endif\n"
         f'#line 1 "{PROGRAM}"\n{library.cpp}'
-        '#line 1 "openmps:entry"\n'
+        f'#line 1 "{ENTRY}"\n'
         "#ifdef __clang__\n#pragma clang attribute pop\n#endif\n"
         "}  // namespace msl\n"
     )
@@ -57,7 +57,7 @@ def _instance(library: Library, kernel: Kernel, name: str) -> str:
     if kernel.signature:
         address = f"static_cast<void (*)({kernel.signature})>({address})"
     line = f'#line {number} "{INSTANCES}"\nstatic constexpr auto {name} = {address};'
-    return _in_scope(kernel, line + '\n#line 1 "openmps:entry"')
+    return _in_scope(kernel, line + f'\n#line 1 "{ENTRY}"')
 
 
 def _in_scope(kernel: Kernel, text: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 from openmps.errors import ShaderSyntaxError
 from openmps.msl.diagnostics import CORRECT, finding
+from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library
 from openmps.msl.source import Place
 
@@ -13,6 +14,7 @@ from openmps.msl.source import Place
 PROGRAM = "openmps:program"
 # Line n of this is the n-th kernel's instance.
 INSTANCES = "openmps:instances"
+ENTRY = "openmps:entry"
 
 MOST_SHOWN = 10
 
@@ -23,6 +25,7 @@ _MESSAGE = re.compile(
 
 # Words in a message, and what the reader can do about it.
 _ADVICE = (
+    ("cannot be entered", "check the types of its parameters and the values of its attributes"),
     ("undeclared identifier", "declare it, or write `using namespace metal;` or metal:: before it"),
     ("no member named", "check the spelling; docs/metal.md lists what is supported"),
     ("unknown type name", "check the spelling; textures and Metal 4 tensors are not supported"),
@@ -39,8 +42,13 @@ _DIVISION = re.compile(r"no matching function for call to '(?:\w+::)*(quotient|r
 _DIVISION_SIGN = {"quotient": "/", "rest": "%"}
 
 
-def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
-    """The first errors that lie in the shader, or None if they all lie elsewhere."""
+def explain(
+    library: Library, messages: str, kernel: Kernel | None = None
+) -> ShaderSyntaxError | None:
+    """The first errors that lie in the shader, or None if they all lie elsewhere.
+
+    kernel: the one being built. An error where it is entered is about its head.
+    """
     found: list[tuple[Place, str]] = []
     pending = ""
     for line in messages.splitlines():
@@ -64,6 +72,12 @@ def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
         elif kind == "note" and pending and place is not None:
             found.append((place, pending))
             pending = ""
+    if not found and kernel is not None:
+        at_entry = next(
+            (t for t in map(_MESSAGE.match, messages.splitlines()) if _at_entry(t)), None
+        )
+        if at_entry is not None:
+            found.append((kernel.place, f"the kernel cannot be entered: {at_entry['text']}"))
     if not found:
         return None
     # What follows from an unknown tensor type matters less than the type.
@@ -76,6 +90,12 @@ def explain(library: Library, messages: str) -> ShaderSyntaxError | None:
         shown[MOST_SHOWN:] = [f"... and {len(shown) - MOST_SHOWN} more errors"]
     place, text = found[0]
     return ShaderSyntaxError("\n".join(shown), place=str(place), message=readable(text))
+
+
+def _at_entry(message: re.Match[str] | None) -> bool:
+    if message is None or not message["kind"].endswith("error"):
+        return False
+    return message["file"] == ENTRY or message["file"].endswith("msl/entry.h")
 
 
 def readable(text: str) -> str:

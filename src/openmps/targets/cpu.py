@@ -219,6 +219,7 @@ class Builder:
         self.compiler = compiler
         self.options = options
         self._store = Store(settings.cache_dir(), "shaders")
+        self._building: Kernel | None = None
         fast = FAST_MATH if library.options.fast_math else ()
         self._flags = [*DIALECT, *compiler.machine, *fast, "-I", str(PACKAGE / "include")]
 
@@ -233,6 +234,7 @@ class Builder:
             self._store.publish(key, "checked", folder / "checked", {})
 
     def find_or_build(self, kernel: Kernel, axis: str) -> Path:
+        self._building = kernel
         lanes = self.options.lanes and self.compiler.kind == "clang"
         entry = "thread" if kernel.coordinates else "plain"
         fibres = kernel.coordinates and not lanes
@@ -259,6 +261,7 @@ class Builder:
 
     def emitted(self, kernel: Kernel, axis: str = FIRST_AXIS) -> dict[str, str]:
         """What is generated for a kernel, by kind of text: C++, and IR if it runs in lanes."""
+        self._building = kernel
         if not kernel.coordinates:
             return {"C++": emit_kernel(self.library, kernel, "plain")}
         if not (self.options.lanes and self.compiler.kind == "clang"):
@@ -349,7 +352,7 @@ class Builder:
         try:
             self.compiler.run(["-x", "c++", *self._flags, *arguments], folder)
         except CompileRefused as refused:
-            explained = explain(self.library, refused.messages)
+            explained = explain(self.library, refused.messages, self._building)
             if explained is not None:
                 raise explained from None
             raise refused_by_machine(
