@@ -90,14 +90,23 @@ def show(what: str, pair: Pair, goal: str) -> None:
     )
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy where torch's allocator would put it: numpy's begin 16 bytes into a cache line."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def same(result: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(result, expected, rtol=2e-4, atol=2e-4)
 
 
 def elementwise(metal: Metal, hand: ByHand) -> None:
     count = 1 << 24
-    x = np.random.default_rng(0).standard_normal(count, dtype=np.float32)
-    y = np.ones_like(x)
+    x = aligned(np.random.default_rng(0).standard_normal(count, dtype=np.float32))
+    y = aligned(np.ones_like(x))
     a = np.array([1.0001], np.float32)
     grid = Grid((count, 1, 1), (1024, 1, 1))
     for name, buffers in (("saxpy", [y, x, a]), ("silu", [y, x])):
@@ -109,10 +118,10 @@ def elementwise(metal: Metal, hand: ByHand) -> None:
 def rows(metal: Metal, hand: ByHand) -> None:
     count, length = 32, 4096  # in the cache: what is compared is code, not memory
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((count, length), dtype=np.float32)
-    y, z = np.zeros_like(x), np.zeros_like(x)
+    x = aligned(rng.standard_normal((count, length), dtype=np.float32))
+    y, z = aligned(np.zeros_like(x)), aligned(np.zeros_like(x))
     size = np.array([length], np.uint32)
-    weight, bias = rng.standard_normal((2, length), dtype=np.float32)
+    weight, bias = map(aligned, rng.standard_normal((2, length), dtype=np.float32))
     grid = Grid((256 * count, 1, 1), (256, 1, 1))
     for name, rest in (("subtract_mean", [size]), ("layer_norm", [size, weight, bias])):
         call = metal.call(name, grid, [y, x, *rest])
@@ -128,8 +137,8 @@ def rows(metal: Metal, hand: ByHand) -> None:
 def product(metal: Metal, oracle: Metal, hand: ByHand) -> None:
     size = 512
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((2, size, size), dtype=np.float32)
-    c, d = np.zeros_like(a), np.zeros_like(a)
+    a, b = map(aligned, rng.standard_normal((2, size, size), dtype=np.float32))
+    c, d = aligned(np.zeros_like(a)), aligned(np.zeros_like(a))
     n = np.array([size], np.uint32)
     tiles = Grid((128 * size // 32, size // 32, 1), (128, 1, 1))
     call = metal.call("tile_product", tiles, [c, a, b, n])

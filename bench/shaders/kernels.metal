@@ -11,14 +11,23 @@ kernel void silu(device float* y, constant float* x, uint i [[thread_position_in
   y[i] = v / (1.0 + exp(-v));
 }
 
-// The sum over a threadgroup of 256 threads.
-static float group_sum(float value, threadgroup float* partial, uint lane, uint simdgroup) {
-  value = simd_sum(value);
-  if (lane == 0) partial[simdgroup] = value;
+// Sums over a threadgroup of 256 threads: each simdgroup its own, then the first all of them.
+template <uint N>
+static void group_sums(thread float (&sums)[N], threadgroup float (&partial)[N][8], uint lane,
+                       uint simdgroup) {
+  for (uint k = 0; k < N; k++) {
+    float sum = simd_sum(sums[k]);
+    if (lane == 0) partial[k][simdgroup] = sum;
+  }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  value = simd_sum(lane < 8 ? partial[lane] : 0.0);
+  if (simdgroup == 0) {
+    for (uint k = 0; k < N; k++) {
+      float sum = simd_sum(lane < 8 ? partial[k][lane] : 0.0);
+      if (lane == 0) partial[k][0] = sum;
+    }
+  }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  return value;
+  for (uint k = 0; k < N; k++) sums[k] = partial[k][0];
 }
 
 kernel void subtract_mean(device float* y, device const float* x, constant uint& length,
@@ -26,12 +35,13 @@ kernel void subtract_mean(device float* y, device const float* x, constant uint&
                           uint thread_index [[thread_position_in_threadgroup]],
                           uint lane [[thread_index_in_simdgroup]],
                           uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-  threadgroup float partial[8];
+  threadgroup float partial[1][8];
   x += row * length;
   y += row * length;
-  float sum = 0;
-  for (uint i = thread_index; i < length; i += 256) sum += x[i];
-  float mean = group_sum(sum, partial, lane, simdgroup) / length;
+  float sums[1] = {0};
+  for (uint i = thread_index; i < length; i += 256) sums[0] += x[i];
+  group_sums(sums, partial, lane, simdgroup);
+  float mean = sums[0] / length;
   for (uint i = thread_index; i < length; i += 256) y[i] = x[i] - mean;
 }
 
@@ -41,16 +51,17 @@ kernel void layer_norm(device float* y, device const float* x, constant uint& le
                        uint thread_index [[thread_position_in_threadgroup]],
                        uint lane [[thread_index_in_simdgroup]],
                        uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-  threadgroup float partial[8];
+  threadgroup float partial[2][8];
   x += row * length;
   y += row * length;
-  float sum = 0, squares = 0;
+  float sums[2] = {0, 0};
   for (uint i = thread_index; i < length; i += 256) {
-    sum += x[i];
-    squares += x[i] * x[i];
+    sums[0] += x[i];
+    sums[1] += x[i] * x[i];
   }
-  float mean = group_sum(sum, partial, lane, simdgroup) / length;
-  float variance = group_sum(squares, partial, lane, simdgroup) / length - mean * mean;
+  group_sums(sums, partial, lane, simdgroup);
+  float mean = sums[0] / length;
+  float variance = sums[1] / length - mean * mean;
   float scale = rsqrt(variance + 1e-5);
   for (uint i = thread_index; i < length; i += 256)
     y[i] = (x[i] - mean) * scale * weight[i] + bias[i];

@@ -452,16 +452,22 @@ class _FunctionWriter:
             return ""
         first = values.scalar(i.operands[moving])
         fixed = values.scalar(i.operands[1 - moving])
-        reach = stride * (WIDTH - 1) % (1 << kind.bits)
-        last = out.let(f"add {kind.text} {first}, {reach}")
-        order = "ge" if stride > 0 else "le"
-        found = out.let(f"icmp {sign}{order} {kind.text} {last}, {first}")
+        reach = stride * (WIDTH - 1)
+        last = out.let(f"add {kind.text} {first}, {reach % (1 << kind.bits)}")
+        if sign == "u" and stride > 0:
+            # As lane_memory asks it of an index: the second question then costs nothing.
+            most = (1 << kind.bits) - 1 - reach
+            in_order = out.let(f"icmp ule {kind.text} {first}, {most}")
+        else:
+            order = "ge" if stride > 0 else "le"
+            in_order = out.let(f"icmp {sign}{order} {kind.text} {last}, {first}")
         predicate = i.detail if wanted else sign + _OPPOSITE[i.detail[1:]]
-        for end in (first, last):
-            pair = (end, fixed) if moving == 0 else (fixed, end)
-            holds = out.let(f"icmp {predicate} {kind.text} {pair[0]}, {pair[1]}")
-            found = out.let(f"and i1 {found}, {holds}")
-        return found
+        # The comparison holds for all lanes if it does for the one that it holds least for.
+        highest_counts = (predicate[1] == "l") == (moving == 0)
+        end = last if highest_counts == (stride > 0) else first
+        pair = (end, fixed) if moving == 0 else (fixed, end)
+        holds = out.let(f"icmp {predicate} {kind.text} {pair[0]}, {pair[1]}")
+        return out.let(f"and i1 {in_order}, {holds}")
 
     def _readable(self, operand: Operand) -> bool:
         """Whether the value can be read here, though this block may not be a user of it."""
