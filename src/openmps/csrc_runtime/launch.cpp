@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t kMostDynamicBytes = 1 << 30;
 constexpr uint64_t kAlignDynamic = 16;
-// Threadgroups of a plain kernel are taken several at a time, up to about this many threads.
+// Small threadgroups are taken several at a time, up to about this many threads. A worker runs them
+// in order, so that one which waits for an earlier threadgroup is always waiting for one that runs.
 constexpr uint64_t kBatchThreads = 2048;
 
 bool describe_launch(const Dispatch& dispatch, Job* job) {
@@ -49,7 +50,7 @@ void cut(const Dispatch& dispatch, Job* job) {
     return;
   }
   job->pieces.cut_groups(job->launch);
-  if (dispatch.style == kGroups) {
+  if (dispatch.style != kThreads) {
     const uint64_t fair = job->pieces.count() / (uint64_t{dispatch.workers} * 8);
     const uint64_t batch = kBatchThreads / job->pieces.piece_threads();
     job->batch = batch < fair ? batch : fair;

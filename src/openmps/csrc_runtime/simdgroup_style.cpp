@@ -45,7 +45,7 @@ void live_as_simdgroup() {
     if (fibres->live) {
       switch_to(fibres, next_simdgroup(fibres));
     } else {
-      openmps_switch(&fibres->context[self], fibres->host);
+      openmps_switch_by_jump(&fibres->context[self], fibres->host);
     }
   }
 }
@@ -68,7 +68,7 @@ void run_simdgroups(Worker* worker, Job* job) {
     fibres->context[index] = fresh_context(fibres->stacks.top(index), live_as_simdgroup);
   }
   fibres->live = count == 32 ? ~0u : (1u << count) - 1;
-  openmps_switch(&fibres->host, fibres->context[count - 1]);
+  openmps_switch_by_jump(&fibres->host, fibres->context[count - 1]);
 }
 
 }  // namespace openmps

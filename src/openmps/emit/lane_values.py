@@ -112,7 +112,9 @@ class Writer:
     ) -> str:
         """Calls and declares; returns the result's name, or nothing for void."""
         kinds = ", ".join(kind for kind, _ in arguments)
-        self.declarations.setdefault(function, f"declare {result} @{function}({kinds})")
+        # The runtime's functions are called often and found early: no stub in between.
+        how = " nonlazybind" if function.startswith("openmps_") else ""
+        self.declarations.setdefault(function, f"declare {result} @{function}({kinds}){how}")
         passed = ", ".join(f"{kind} {value}" for kind, value in arguments)
         text = f"call {flags}{result} @{function}({passed})"
         if result == "void":

@@ -18,37 +18,38 @@ OPENMPS_LANES void openmps_threadgroup_barrier();
 // Orders memory within the simdgroup; a point where another simdgroup may run.
 OPENMPS_LANES void openmps_simdgroup_barrier();
 
-// One fibre per thread only: lanes that are still in a loop wait for each other before its next turn.
+// One fibre per thread only: lanes that are still in a loop wait for each other before its next
+// turn.
 OPENMPS_LANES void openmps_turn();
 // One fibre per thread only: the number of the call that follows, in the program's order
 // (emit/sites.py). Without it, calls are ordered by their addresses.
 OPENMPS_LANES void openmps_at(unsigned number);
 
-OPENMPS_LANES unsigned openmps_lane();           // this thread's lane, 0 to 31
-OPENMPS_LANES unsigned openmps_active();         // a bit per active lane
-OPENMPS_LANES unsigned openmps_ballot(bool);     // a bit per active lane that passes true
+OPENMPS_LANES unsigned openmps_lane();        // this thread's lane, 0 to 31
+OPENMPS_LANES unsigned openmps_active();      // a bit per active lane
+OPENMPS_LANES unsigned openmps_ballot(bool);  // a bit per active lane that passes true
 
 // The value that lane `lane & 31` passes. Unspecified bits if that lane is not active.
 OPENMPS_LANES unsigned openmps_shuffle_u32(unsigned value, unsigned lane);
 OPENMPS_LANES unsigned long openmps_shuffle_u64(unsigned long value, unsigned lane);
 
 // Over the active lanes. Every other lane counts as the operation's identity (-0.0, 1, NaN for the
-// float minimum and maximum, which ignore NaN). The order is a fixed tree: halves of 16, 8, 4, 2, 1:
-// first v[i] op v[i+16] for i < 16, then v[i] op v[i+8] for i < 8, ..., so that results are the same
-// everywhere.
+// float minimum and maximum, which ignore NaN). The order is a fixed tree: halves of 16, 8, 4, 2,
+// 1: first v[i] op v[i+16] for i < 16, then v[i] op v[i+8] for i < 8, ..., so that results are the
+// same everywhere.
 OPENMPS_LANES float openmps_reduce_add_f32(float);
 OPENMPS_LANES float openmps_reduce_mul_f32(float);
 OPENMPS_LANES float openmps_reduce_min_f32(float);
 OPENMPS_LANES float openmps_reduce_max_f32(float);
-#define OPENMPS_REDUCE(width, type)                            \
-  OPENMPS_LANES type openmps_reduce_add_##width(type);         \
-  OPENMPS_LANES type openmps_reduce_mul_##width(type);         \
-  OPENMPS_LANES type openmps_reduce_and_##width(type);         \
-  OPENMPS_LANES type openmps_reduce_or_##width(type);          \
-  OPENMPS_LANES type openmps_reduce_xor_##width(type);         \
-  OPENMPS_LANES type openmps_reduce_umin_##width(type);        \
-  OPENMPS_LANES type openmps_reduce_umax_##width(type);        \
-  OPENMPS_LANES type openmps_reduce_smin_##width(type);        \
+#define OPENMPS_REDUCE(width, type)                     \
+  OPENMPS_LANES type openmps_reduce_add_##width(type);  \
+  OPENMPS_LANES type openmps_reduce_mul_##width(type);  \
+  OPENMPS_LANES type openmps_reduce_and_##width(type);  \
+  OPENMPS_LANES type openmps_reduce_or_##width(type);   \
+  OPENMPS_LANES type openmps_reduce_xor_##width(type);  \
+  OPENMPS_LANES type openmps_reduce_umin_##width(type); \
+  OPENMPS_LANES type openmps_reduce_umax_##width(type); \
+  OPENMPS_LANES type openmps_reduce_smin_##width(type); \
   OPENMPS_LANES type openmps_reduce_smax_##width(type);
 OPENMPS_REDUCE(u32, unsigned)
 OPENMPS_REDUCE(u64, unsigned long)
@@ -73,8 +74,8 @@ OPENMPS_SCAN(u64, unsigned long)
 OPENMPS_LANES float openmps_matrix_load_f32(const void* base, unsigned long elements_per_row,
                                             bool transpose, unsigned element);
 OPENMPS_LANES unsigned short openmps_matrix_load_u16(const void* base,
-                                                     unsigned long elements_per_row,
-                                                     bool transpose, unsigned element);
+                                                     unsigned long elements_per_row, bool transpose,
+                                                     unsigned element);
 OPENMPS_LANES void openmps_matrix_store_f32(float first, float second, void* base,
                                             unsigned long elements_per_row, bool transpose);
 OPENMPS_LANES void openmps_matrix_store_u16(unsigned short first, unsigned short second, void* base,

@@ -8,10 +8,10 @@ constexpr unsigned kBuffers = 31;  // [[buffer(0)]] to [[buffer(30)]]
 
 // One dispatch, read only while it runs.
 struct Launch {
-  void* const* buffers;   // kBuffers addresses; null where nothing is bound
-  unsigned grid[3];       // threads in the grid
-  unsigned group[3];      // threads in a whole threadgroup
-  unsigned groups[3];     // threadgroups in the grid, edge ones included
+  void* const* buffers;               // kBuffers addresses; null where nothing is bound
+  unsigned grid[3];                   // threads in the grid
+  unsigned group[3];                  // threads in a whole threadgroup
+  unsigned groups[3];                 // threadgroups in the grid, edge ones included
   unsigned dynamic_offset[kBuffers];  // where [[threadgroup(n)]] memory begins in `dynamic`
 };
 
@@ -21,8 +21,8 @@ struct Threadgroup {
   unsigned shape[3];     // threads along each axis
   unsigned threads;      // the product of shape
   unsigned simdgroups;   // threads / 32, rounded up
-  // Threadgroup memory, 64-byte aligned: for [[threadgroup(n)]] arguments, at Launch::dynamic_offset;
-  // before them, in openmps_simdgroup kernels, for variables.
+  // Threadgroup memory, 64-byte aligned: for [[threadgroup(n)]] arguments, at
+  // Launch::dynamic_offset; before them, in openmps_simdgroup kernels, for variables.
   char* dynamic;
 };
 
@@ -34,7 +34,8 @@ struct Block {
 
 // The three ways a kernel library can be entered; it exports one of them.
 //
-// openmps_plain      All threads of a block, in a loop. For kernels whose threads do not coordinate.
+// openmps_plain      All threads of a block, in a loop. For kernels whose threads do not
+// coordinate.
 //                    A block is a threadgroup, or any box if the kernel only looks at the grid.
 // openmps_simdgroup  The 32 threads of one simdgroup in lock-step. Calls openmps_lanes_barrier.
 // openmps_thread     One thread. Calls the functions of lanes.h, which the runtime defines.
