@@ -146,6 +146,23 @@ def test_headers_lie_beside_the_file_or_in_torch(python: Any, file: Path) -> Non
     assert found["refused"]["place"].startswith(f"{file}:1:")
 
 
+def test_no_header_is_read_from_elsewhere(python: Any, file: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(exist_ok=True)
+    (outside / "secret.h").write_text("constant int secret = 1;\n")
+    folder = file.parent / "inside"
+    folder.mkdir()
+    shader = folder / "shader.metal"
+    (folder / "link.h").symlink_to(outside / "secret.h")
+    for name in (str(outside / "secret.h"), "../outside/secret.h", "link.h"):
+        shader.write_text(f'#include "{name}"\nkernel void k(device int* x) {{ x[0] = secret; }}\n')
+        status, found = verdicts(python, str(shader))
+        assert status == 1
+        assert "file not found" in found["refused"]["text"]
+    status, found = verdicts(python, str(shader), "-I", str(outside))
+    assert status == 0, found
+
+
 def test_the_mac_decides_the_language(python: Any, file: Path) -> None:
     _, found = verdicts(python, str(file), "--kernel", "scale", OPENMPS_MACOS="14.4")
     assert found["language"] == "3.1"

@@ -69,13 +69,16 @@ def metal(
     kernel: Annotated[
         list[str], typer.Option("--kernel", help="Only this kernel, or those like 'sum_*'.")
     ] = [],  # noqa: B006 (typer wants a list, and copies it)
+    include: Annotated[
+        list[Path], typer.Option("--include", "-I", help="A folder with headers of the file.")
+    ] = [],  # noqa: B006
     emit: Annotated[bool, typer.Option("--emit", help="Print what is generated.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compile a Metal file's kernels for this machine; exit status 1 if any is refused."""
     from openmps.cli.metal import inspect
 
-    raise typer.Exit(0 if inspect(file, kernel, emit=emit, as_json=as_json) else 1)
+    raise typer.Exit(0 if inspect(file, kernel, include, emit=emit, as_json=as_json) else 1)
 
 
 def main() -> None:

@@ -93,13 +93,17 @@ class Inspection:
         return not self.refused and not any(verdict.refused for verdict in self.verdicts)
 
 
-def inspect(path: Path, patterns: list[str], *, emit: bool, as_json: bool) -> bool:
+def inspect(
+    path: Path, patterns: list[str], include: list[Path], *, emit: bool, as_json: bool
+) -> bool:
     """Prints what became of the file's kernels; True if nothing was refused."""
     text = read_source(path)
     mac = parse_mac(settings.MAC.read(), settings.MACOS.read())
     options = language_options(mac.macos)
     options = LanguageOptions(
-        version=options.version, fast_math=options.fast_math, find_header=Headers(path).find
+        version=options.version,
+        fast_math=options.fast_math,
+        find_header=Headers(path, include).find,
     )
     inspection = Inspection(path, options.version)
     # With --json, and with what was generated, standard output is for other programs.
@@ -167,10 +171,11 @@ def read_source(path: Path) -> str:
 
 
 class Headers:
-    """Headers beside the file that asks for them, and those that torch ships."""
+    """Headers beside the file, in the given folders, and those that torch ships; no others: a
+    shader must not read files that its user did not point to."""
 
-    def __init__(self, path: Path) -> None:
-        self._folders = [path.parent]
+    def __init__(self, path: Path, include: list[Path]) -> None:
+        self._folders = [path.parent, *include]
         try:
             from openmps.device.core import find_torch
 
@@ -179,9 +184,10 @@ class Headers:
             pass  # shaders need no torch, only their headers may
 
     def find(self, name: str, asking: SourceFile) -> SourceFile | None:
+        allowed = [folder.resolve() for folder in self._folders]
         for folder in (Path(asking.name).parent, *self._folders):
-            file = folder / name
-            if file.is_file():
+            file = (folder / name).resolve()
+            if file.is_file() and any(file.is_relative_to(root) for root in allowed):
                 return SourceFile(str(file), read_source(file))
         return None
 

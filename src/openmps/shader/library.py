@@ -11,7 +11,7 @@ import struct
 import threading
 from typing import Any, NoReturn, Protocol
 
-from torch import Tensor
+from torch import Tensor, get_num_threads
 
 from openmps.errors import ShaderError
 from openmps.msl.kernels import Kernel
@@ -214,9 +214,10 @@ for _ours, _native in ((ShaderLibrary, "_mps_ShaderLibrary"), (MetalKernel, "_mp
 
 @functools.cache
 def cpu_target() -> Target:
-    from openmps.targets.cpu import CpuTarget
+    from openmps.targets.cpu import CpuOptions, CpuTarget
 
-    return CpuTarget()
+    # As many as torch's own operators take.
+    return CpuTarget(CpuOptions(workers=get_num_threads))
 
 
 def compile_shader(

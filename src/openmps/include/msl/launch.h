@@ -34,9 +34,8 @@ struct Block {
 
 // The three ways a kernel library can be entered; it exports one of them.
 //
-// openmps_plain      All threads of a block, in a loop. For kernels whose threads do not
-// coordinate.
-//                    A block is a threadgroup, or any box if the kernel only looks at the grid.
+// openmps_plain      All threads of a block, in a loop, where threads do not coordinate. A block
+//                    is a threadgroup, or any box if the kernel only looks at the grid.
 // openmps_simdgroup  The 32 threads of one simdgroup in lock-step. Calls openmps_lanes_barrier.
 // openmps_thread     One thread. Calls the functions of lanes.h, which the runtime defines.
 using PlainEntry = void(const Launch*, const Block*);
