@@ -16,14 +16,14 @@ from openmps.emit.ir import (
     CASTS,
     I32,
     Block,
-    Cursor,
     Function,
     Instruction,
     Module,
     Operand,
     UnsupportedIR,
-    parse_module,
 )
+from openmps.emit.ir_instructions import read_function
+from openmps.emit.ir_text import Cursor, parse_module
 from openmps.emit.lane_arithmetic import divide, emit_arithmetic
 from openmps.emit.lane_values import ALL_LANES, MASK, NO_LANES, Values, Writer, vector
 from openmps.emit.private import WIDTH, PrivateMemory
@@ -50,7 +50,7 @@ def vectorise(ir_text: str, *, axis: str) -> str:
     if axis not in _AXES:
         raise ValueError(f"axis is {axis!r}, expected one of {', '.join(_AXES)}")
     module = parse_module(ir_text)
-    function = scalarise(module.function(THREAD), module)
+    function = scalarise(read_function(module, THREAD), module)
     graph = Graph(function)
     mark_leaving_values(function, graph)
     lanes = analyse(function, graph, PrivateMemory(function), axis)
@@ -64,7 +64,7 @@ def uses(ir_text: str) -> frozenset[str]:
     instructions; "call:NAME" for each function of the module that was not inlined."""
     module = parse_module(ir_text)
     found = set()
-    for block in module.function(THREAD).blocks.values():
+    for block in read_function(module, THREAD).blocks.values():
         for i in block.instructions:
             if i.op in ("atomicrmw", "cmpxchg") or (i.op in ("load", "store") and i.ordering):
                 found.add("atomic")

@@ -26,8 +26,8 @@ from openmps.emit.ir import (
     Type,
     UnsupportedIR,
     integer,
-    parse_constant,
 )
+from openmps.emit.ir_text import parse_constant
 
 # A longer copy becomes a loop.
 _UNROLLED_ACCESSES = 64

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 
 from openmps.emit.flow import Graph
-from openmps.emit.ir import UnsupportedIR, parse_module
+from openmps.emit.ir import UnsupportedIR
+from openmps.emit.ir_instructions import read_function
+from openmps.emit.ir_text import parse_module
 
 _THREAD = "openmps_thread"
 _DEFINE = re.compile(rf"^define\b.*@{_THREAD}\(")
@@ -21,7 +23,7 @@ _CALL = re.compile(r"\bcall\b[^@]*@openmps_\w+\(")
 def number_sites(ir_text: str) -> str:
     """Puts `openmps_at(number)` before each call. IR that cannot be ordered stays as it is."""
     try:
-        function = parse_module(ir_text).function(_THREAD)
+        function = read_function(parse_module(ir_text), _THREAD)
         order = Graph(function).index
     except UnsupportedIR:
         return ir_text

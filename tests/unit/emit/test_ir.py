@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from openmps.emit.ir import UnsupportedIR, parse_constant, parse_module
+from openmps.emit.ir import UnsupportedIR
+from openmps.emit.ir_instructions import read_function
+from openmps.emit.ir_text import parse_constant, parse_module
 from openmps.emit.lanes import uses, vectorise
 
 MODULE = """
@@ -33,7 +35,7 @@ attributes #0 = { nounwind "target-cpu"="generic" }
 
 
 def test_instructions_keep_their_parts() -> None:
-    function = parse_module(MODULE).function("openmps_thread")
+    function = read_function(parse_module(MODULE), "openmps_thread")
     address, load, switch = function.blocks["%7"].instructions
     assert address.source.text == "%struct.P"
     assert [o.value for o in address.operands] == ["%0", "0", "2", "1"]
