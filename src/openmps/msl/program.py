@@ -9,17 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmps.msl.attributes import Attribute, fold_attributes
+from openmps.msl.declarations import CLASS_KEYS, Declaration, DeclarationReader
 from openmps.msl.diagnostics import refuse
 from openmps.msl.kernels import KernelDefinition, parse_parameters, types_only
 from openmps.msl.rewrite import ADDRESS_SPACES, Rewriter
 from openmps.msl.source import Token
-from openmps.msl.tokens import closing_angle, partners
-
-_CLASS_KEYS = frozenset({"struct", "class", "union", "enum"})
-_NOT_PARAMETERS = frozenset(
-    {"decltype", "alignas", "noexcept", "__attribute__", "sizeof", "explicit", "requires"}
-)
-_BEFORE_STORAGE = frozenset({"static", "volatile", "alignas", "const"})
+from openmps.msl.threadgroup import threadgroup_variables
+from openmps.msl.tokens import closing_angle
 
 
 @dataclass(frozen=True)
@@ -33,16 +29,6 @@ class Instantiation:
     token: Token
 
 
-@dataclass(frozen=True)
-class _Declaration:
-    begin: int
-    end: int
-    parameters: int | None  # the index of `(`
-    body: int | None  # the index of a function's `{`
-    class_body: int | None  # the index of a class's `{`
-    head: int  # first token after `template <...>`
-
-
 def refuse_foreign(tokens: list[Token]) -> None:
     """Nothing may reach the C++ compiler as a directive or as assembly: both can open files."""
     for token in tokens:
@@ -52,14 +38,12 @@ def refuse_foreign(tokens: list[Token]) -> None:
             refuse(token.place, "inline assembly is not part of the Metal language")
 
 
-class Program:
+class Program(DeclarationReader):
     """Reads all declarations on construction; the results are its public attributes."""
 
     def __init__(self, tokens: list[Token]) -> None:
         refuse_foreign(tokens)
-        self.tokens = tokens = fold_attributes(tokens)
-        self.partner = partners(tokens)
-        self._opening = {close: opening for opening, close in self.partner.items()}
+        super().__init__(fold_attributes(tokens))
         self.kernels: list[KernelDefinition] = []
         self.instantiations: list[Instantiation] = []
         self.bodies: dict[str, list[tuple[int, int]]] = {}  # function or class name: its tokens
@@ -68,7 +52,7 @@ class Program:
         self._seen: dict[tuple[str, ...], str] = {}
         # (begin, end) of tokens to print, or C++ to print instead.
         self._plan: list[tuple[int, int] | Token] = []
-        self._scope(0, len(tokens), (), in_class=False)
+        self._scope(0, len(self.tokens), (), in_class=False)
         self._rewriter = Rewriter(frozenset(self._members), self.function_constants)
 
     def rewritten(self) -> list[Token]:
@@ -104,19 +88,19 @@ class Program:
         if in_class and text in ("public", "private", "protected"):
             self._keep(at, min(at + 2, end))
             return at + 2
-        if text == "namespace" or (text == "inline" and self._text(at + 1) == "namespace"):
+        if text == "namespace" or (text == "inline" and self.text(at + 1) == "namespace"):
             return self._namespace(at, end, scope)
-        if text == "extern" and self._kind(at + 1) == "string" and self._text(at + 2) == "{":
+        if text == "extern" and self.kind(at + 1) == "string" and self.text(at + 2) == "{":
             close = self.partner[at + 2]
             self._keep(at, at + 3)
             self._scope(at + 3, close, scope, in_class)
             self._keep(close, close + 1)
             return close + 1
         if text in ("using", "typedef", "static_assert"):
-            stop = self._semicolon(at, end)
+            stop = self.semicolon(at, end)
             self._keep(at, stop)
             return stop
-        found = self._measure(at, end)
+        found = self.measure(at, end)
         if tokens[found.head].text == "template":
             self._instantiation(found, scope)
         elif found.parameters is not None and (found.class_body is None):
@@ -130,12 +114,12 @@ class Program:
     def _namespace(self, at: int, end: int, scope: tuple[str, ...]) -> int:
         name: list[str] = []
         position = at
-        while position < end and self._text(position) not in ("{", ";", "="):
-            if self._kind(position) == "id" and self._text(position) not in ("namespace", "inline"):
-                name.append(self._text(position))
+        while position < end and self.text(position) not in ("{", ";", "="):
+            if self.kind(position) == "id" and self.text(position) not in ("namespace", "inline"):
+                name.append(self.text(position))
             position += 1
-        if position >= end or self._text(position) != "{":
-            stop = self._semicolon(at, end)
+        if position >= end or self.text(position) != "{":
+            stop = self.semicolon(at, end)
             self._keep(at, stop)
             return stop
         close = self.partner[position]
@@ -144,104 +128,9 @@ class Program:
         self._keep(close, close + 1)
         return close + 1
 
-    def _semicolon(self, at: int, end: int) -> int:
-        """Just past the `;` that ends the statement at `at`."""
-        position = at
-        while position < end:
-            text = self._text(position)
-            if text in ("(", "[", "{"):
-                position = self.partner.get(position, position)
-            elif text == ";":
-                return position + 1
-            position += 1
-        refuse(self.tokens[min(end, len(self.tokens)) - 1].place, "expected ';'")
-
-    def _measure(self, begin: int, end: int) -> _Declaration:
-        """Where the declaration at `begin` ends, and what it is made of."""
-        tokens, partner = self.tokens, self.partner
-        at = begin
-        while self._text(at) == "template" and self._text(at + 1) == "<":
-            close = closing_angle(tokens, at + 1, end, partner)
-            if close is None:
-                refuse(tokens[at + 1].place, "expected '>'")
-            at = close + 1
-        head = min(at, end - 1)
-        parameters = body = class_body = None
-        is_class = assigned = False
-        while at < end:
-            token = tokens[at]
-            text = token.text
-            if token.kind == "id":
-                if text in _CLASS_KEYS and parameters is None and not assigned:
-                    is_class = True
-                elif text == "operator":
-                    at = self._after_operator_name(at, end)
-                    continue
-            elif token.kind == "operator":
-                if text == "<" and not assigned and tokens[at - 1].kind == "id":
-                    close = closing_angle(tokens, at, end, partner)
-                    if close is not None:
-                        at = close + 1
-                        continue
-                elif text == "(":
-                    before = self._text(at - 1) if at > begin else ""
-                    if parameters is None and not assigned and before not in _NOT_PARAMETERS:
-                        parameters = at
-                    at = partner[at]
-                elif text == "[":
-                    at = partner[at]
-                elif text == "=":
-                    assigned = True
-                elif text == ":" and parameters is not None and not assigned:
-                    at = self._after_member_initialisers(at + 1, end)
-                    continue
-                elif text == "{":
-                    close = partner[at]
-                    if assigned or (is_class and class_body is not None):
-                        at = close
-                    elif is_class and parameters is None:
-                        class_body = at
-                        at = close
-                    elif parameters is not None:
-                        body = at
-                        return _Declaration(begin, close + 1, parameters, body, None, head)
-                    else:
-                        at = close
-                elif text == ";":
-                    return _Declaration(begin, at + 1, parameters, None, class_body, head)
-            at += 1
-        last = tokens[max(begin, min(at, len(tokens)) - 1)]
-        refuse(last.place, "expected ';' after this declaration")
-
-    def _after_operator_name(self, at: int, end: int) -> int:
-        at += 1
-        if self._text(at) == "(" and self._text(at + 1) == ")":
-            return at + 2
-        while at < end and self._text(at) not in ("(", ";", "{"):
-            at += 1
-        return at
-
-    def _after_member_initialisers(self, at: int, end: int) -> int:
-        """Past `a(1), b{2}`: the index of the constructor's body."""
-        while at < end:
-            while at < end and self._text(at) not in ("(", "{", ";"):
-                if self._text(at) == "<":
-                    close = closing_angle(self.tokens, at, end, self.partner)
-                    at = close if close is not None else at
-                at += 1
-            if at >= end or self._text(at) == ";":
-                return at
-            at = self.partner[at] + 1
-            if self._text(at) == "...":
-                at += 1
-            if self._text(at) != ",":
-                return at
-            at += 1
-        return at
-
     # ---- kinds of declarations
 
-    def _instantiation(self, found: _Declaration, scope: tuple[str, ...]) -> None:
+    def _instantiation(self, found: Declaration, scope: tuple[str, ...]) -> None:
         tokens = self.tokens
         host_name = self._host_name(found.begin, found.end)
         if host_name is None:
@@ -252,15 +141,15 @@ class Program:
         while at < end and (tokens[at].kind == "attribute" or tokens[at].text == "kernel"):
             at += 1
         # The type: void, decltype(...), or the name of a function type.
-        if self._text(at) == "decltype" and self._text(at + 1) == "(":
+        if self.text(at) == "decltype" and self.text(at + 1) == "(":
             at = self.partner[at + 1] + 1
-        elif self._text(at) == "void":
+        elif self.text(at) == "void":
             at += 1  # what follows may begin with `::`
-        elif self._text(at) == "void":
+        elif self.text(at) == "void":
             at += 1
         else:
             at += 1
-            while self._text(at) == "::":
+            while self.text(at) == "::":
                 at += 2
         while at < end and (tokens[at].kind == "attribute" or tokens[at].text == "kernel"):
             at += 1
@@ -276,7 +165,7 @@ class Program:
             Instantiation(host_name, (at, stop), signature, scope, tokens[found.begin])
         )
 
-    def _function(self, found: _Declaration, scope: tuple[str, ...], in_class: bool) -> None:
+    def _function(self, found: Declaration, scope: tuple[str, ...], in_class: bool) -> None:
         tokens = self.tokens
         opening = found.parameters
         assert opening is not None
@@ -307,7 +196,7 @@ class Program:
 
     def _kernel(
         self,
-        found: _Declaration,
+        found: Declaration,
         scope: tuple[str, ...],
         name: str,
         attributes: list[Attribute],
@@ -356,11 +245,11 @@ class Program:
                 )
             )
 
-    def _template_parameters(self, found: _Declaration) -> dict[str, str]:
+    def _template_parameters(self, found: Declaration) -> dict[str, str]:
         """The names in order, each with the text of its default."""
         names: dict[str, str] = {}
         tokens = self.tokens
-        if self._text(found.begin) != "template":
+        if self.text(found.begin) != "template":
             return names
         close = closing_angle(tokens, found.begin + 1, found.head, self.partner)
         assert close is not None
@@ -385,7 +274,7 @@ class Program:
 
     def _is_repeated(
         self,
-        found: _Declaration,
+        found: Declaration,
         scope: tuple[str, ...],
         name: str,
         opening: int,
@@ -427,7 +316,7 @@ class Program:
             and token.text not in ("inline", "static", "kernel", "METAL_FUNC")
         )
 
-    def _class(self, found: _Declaration, scope: tuple[str, ...], in_class: bool) -> None:
+    def _class(self, found: Declaration, scope: tuple[str, ...], in_class: bool) -> None:
         opening = found.class_body
         assert opening is not None
         closing = self.partner[opening]
@@ -439,7 +328,7 @@ class Program:
                 return
             self._seen[key] = ""
         # `struct A : B<int> {` is named A.
-        name = next((word for word in head if word not in _CLASS_KEYS and word != "final"), "")
+        name = next((word for word in head if word not in CLASS_KEYS and word != "final"), "")
         if name:
             self.bodies.setdefault(name, []).append((opening, closing))
         self._keep(found.begin, opening + 1)
@@ -453,7 +342,7 @@ class Program:
         if in_class:
             self._name_members(closing + 1, found.end)
 
-    def _variable(self, found: _Declaration, in_class: bool) -> None:
+    def _variable(self, found: Declaration, in_class: bool) -> None:
         tokens = self.tokens
         if in_class:
             self._name_members(found.head, found.end)
@@ -466,7 +355,7 @@ class Program:
                     return
         self._keep(found.begin, found.end)
 
-    def _function_constant(self, found: _Declaration, at: int, argument: list[Token]) -> None:
+    def _function_constant(self, found: Declaration, at: int, argument: list[Token]) -> None:
         tokens = self.tokens
         # A number, or an expression of constants that only the C++ compiler can evaluate.
         index = " ".join(token.text for token in argument)
@@ -491,120 +380,27 @@ class Program:
 
     def _name_members(self, begin: int, end: int) -> None:
         for at in range(begin, end - 1):
-            if self._kind(at) == "id" and self._text(at + 1) in (";", ",", "=", "[", "{", ":"):
-                self._members.add(self._text(at))
+            if self.kind(at) == "id" and self.text(at + 1) in (";", ",", "=", "[", "{", ":"):
+                self._members.add(self.text(at))
 
     # ---- function bodies
 
     def _body(self, begin: int, end: int) -> None:
-        """Keeps a body; turns variables in threadgroup memory into storage of the group."""
-        tokens = self.tokens
-        kept = at = begin
-        while at < end:
-            token = tokens[at]
-            if (
-                token.kind == "id"
-                and token.text == "threadgroup"
-                and (start := self._statement_start(at, begin)) is not None
-            ):
-                stop = self._semicolon(at, end)
-                storage = self._threadgroup_storage(start, at, stop)
-                if storage is not None:
-                    self._keep(kept, start)
-                    self._plan += storage
-                    kept = at = stop
-                    continue
-            at += 1
+        """Keeps a body, but for variables in threadgroup memory."""
+        kept = begin
+        for start, stop, storage in threadgroup_variables(self, begin, end):
+            self._keep(kept, start)
+            self._plan += storage
+            kept = stop
         self._keep(kept, end)
-
-    def _statement_start(self, at: int, begin: int) -> int | None:
-        """Where the statement begins whose specifiers reach up to `at`; None if inside one."""
-        start = at
-        while start > begin:
-            before = self.tokens[start - 1]
-            if before.kind in ("attribute",) or before.text in _BEFORE_STORAGE:
-                start -= 1
-            elif before.text == ")" and self._text(self._opening[start - 1] - 1) == "alignas":
-                start = self._opening[start - 1] - 1
-            else:
-                break
-        before = self.tokens[start - 1]
-        # A label or `case 0:` may stand before it.
-        starts = before.kind == "pragma" or before.text in (";", "{", "}", ":")
-        return start if starts else None
-
-    def _threadgroup_storage(self, start: int, at: int, stop: int) -> list[Token] | None:
-        """C++ for `threadgroup T x[N], y;`, or None if this declares a pointer or reference."""
-        tokens = self.tokens
-        position = at + 1
-        name = -1
-        while position < stop - 1:
-            text = tokens[position].text
-            if tokens[position].kind == "id":
-                name = position
-            elif text == "<":
-                close = closing_angle(tokens, position, stop, self.partner)
-                if close is None:
-                    return None
-                position = close
-            elif text in ("*", "&", "&&"):
-                return None
-            elif text in ("[", "{", "=", ",", "("):
-                break
-            position += 1
-        if name <= at + 1 and not (name > at):
-            return None
-        kept_type = [
-            t
-            for t in tokens[at + 1 : name]
-            if t.kind != "attribute"
-            and t.text not in ("const", "volatile", "static")
-            and t.text not in ADDRESS_SPACES
-        ]
-        if not kept_type:
-            return None
-        out: list[Token] = []
-        position = name
-        while position < stop - 1:
-            declared = tokens[position]
-            if declared.kind != "id":
-                return None
-            end = position + 1
-            while self._text(end) == "[":
-                end = self.partner[end] + 1
-            bounds = (position + 1, end)
-            # Metal ignores initialisers here.
-            while end < stop - 1 and self._text(end) != ",":
-                end = self.partner.get(end, end) + 1
-            out += self._storage_tokens(declared, kept_type, bounds)
-            position = end + 1
-        return out
-
-    def _storage_tokens(
-        self, name: Token, type_tokens: list[Token], bounds: tuple[int, int]
-    ) -> list[Token]:
-        rewriter = Rewriter(frozenset(), {})
-        of_type = [*type_tokens, *self.tokens[bounds[0] : bounds[1]]]
-        storage = f"openmps_storage_of_{name.text}"
-        return [
-            name.like("OPENMPS_SHARED openmps_threadgroup<"),
-            *rewriter.rewrite(of_type),
-            name.like(f"> {storage}; auto& {name.text} = {storage}.object();"),
-        ]
 
     # ---- small questions
 
-    def _text(self, at: int) -> str:
-        return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
-
-    def _kind(self, at: int) -> str:
-        return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
-
     def _function_name(self, head: int, opening: int) -> str:
         for at in range(opening - 1, head - 1, -1):
-            if self._text(at) == "operator":
+            if self.text(at) == "operator":
                 return "operator" + "".join(t.text for t in self.tokens[at + 1 : opening])
-        return self._text(opening - 1)
+        return self.text(opening - 1)
 
     def _host_name(self, begin: int, end: int) -> str | None:
         for token in self.tokens[begin:end]:
