@@ -316,6 +316,26 @@ struct vec {
 #undef OPENMPS_WIDE
 };
 
+// A bfloat in arithmetic with a vector of other elements, to which it does not convert by itself.
+#define OPENMPS_WITH_BFLOAT(op)                                                        \
+  template <class T, int N, metal::enable_if_t<!metal::is_same_v<T, bfloat>, int> = 0> \
+  OPENMPS_INLINE constexpr vec<T, N> operator op(bfloat a, const vec<T, N>& b) {       \
+    return vec<T, N>(a) op b;                                                          \
+  }                                                                                    \
+  template <class T, int N, metal::enable_if_t<!metal::is_same_v<T, bfloat>, int> = 0> \
+  OPENMPS_INLINE constexpr vec<T, N> operator op(const vec<T, N>& a, bfloat b) {       \
+    return a op vec<T, N>(b);                                                          \
+  }                                                                                    \
+  template <class T, int N, metal::enable_if_t<!metal::is_same_v<T, bfloat>, int> = 0> \
+  OPENMPS_INLINE constexpr vec<T, N>& operator op##=(vec<T, N>& a, bfloat b) {         \
+    return a = a op vec<T, N>(b);                                                      \
+  }
+OPENMPS_WITH_BFLOAT(+)
+OPENMPS_WITH_BFLOAT(-)
+OPENMPS_WITH_BFLOAT(*)
+OPENMPS_WITH_BFLOAT(/)
+#undef OPENMPS_WITH_BFLOAT
+
 #undef OPENMPS_BINARY
 #undef OPENMPS_BOOLS
 #undef OPENMPS_COMPARE
