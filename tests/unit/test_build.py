@@ -216,6 +216,8 @@ def test_the_real_compiler_says_its_version() -> None:
 def test_ctrl_c_stops_the_compilers(tmp_path: Path, use_compiler) -> None:
     use_compiler(GOOD.replace("sleep 0.3", "sleep 30"))
     program = (
+        # A suite that was started in the background ignores Ctrl-C, and so would this.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from openmps.build.artifact import find_or_build\n"

@@ -24,6 +24,8 @@ PACKAGE = Path(openmps.__file__).parent
 # What scripts that run in a process of their own begin with.
 PRELUDE = """
 import sys, os, signal, threading, time
+# A suite that was started in the background ignores Ctrl-C, and so would this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:0] = {paths!r}
 from conftest import Kernels, Style
 BOXES, GROUPS, SIMDGROUPS, THREADS = Style
