@@ -1,4 +1,4 @@
-"""saxpy and silu in OpenCL on PoCL, the open OpenCL for CPUs, against plain numpy-sized C++ loops.
+"""saxpy and silu in OpenCL on PoCL, the open OpenCL for CPUs: milliseconds.
 
     pip install pyopencl pocl-binary-distribution
     python bench/pocl_peer.py

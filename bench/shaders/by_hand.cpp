@@ -15,14 +15,25 @@ T* buffer(const Launch* launch, int index) {
   return static_cast<T*>(launch->buffers[index]);
 }
 
+// The row that a threadgroup of 256 threads works on.
+struct Row {
+  unsigned length;
+  float* y;
+  const float* x;
+};
+
+Row row_of(const Launch* launch, const Block* block) {
+  const unsigned length = *buffer<const unsigned>(launch, 2);
+  const unsigned long start = block->begin[0] / 256ul * length;
+  return {length, buffer<float>(launch, 0) + start, buffer<const float>(launch, 1) + start};
+}
+
 typedef float Lanes __attribute__((vector_size(128), aligned(4)));
 
 float total(Lanes value) {
-  float sum = 0;
   for (int width = 16; width > 0; width /= 2)
     for (int i = 0; i < width; i++) value[i] += value[i + width];
-  sum = value[0];
-  return sum;
+  return value[0];
 }
 
 Lanes load(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
@@ -51,10 +62,7 @@ void plain_silu(const Launch* launch, const Block* block) {
 }
 
 void plain_subtract_mean(const Launch* launch, const Block* block) {
-  const unsigned length = *buffer<const unsigned>(launch, 2);
-  const unsigned long row = block->begin[0] / 256;
-  float* y = buffer<float>(launch, 0) + row * length;
-  const float* x = buffer<const float>(launch, 1) + row * length;
+  const auto [length, y, x] = row_of(launch, block);
   float sum = 0;
   for (unsigned i = 0; i < length; i++) sum += x[i];
   const float mean = sum / length;
@@ -62,10 +70,7 @@ void plain_subtract_mean(const Launch* launch, const Block* block) {
 }
 
 void lanes_subtract_mean(const Launch* launch, const Block* block) {
-  const unsigned length = *buffer<const unsigned>(launch, 2);
-  const unsigned long row = block->begin[0] / 256;
-  float* y = buffer<float>(launch, 0) + row * length;
-  const float* x = buffer<const float>(launch, 1) + row * length;
+  const auto [length, y, x] = row_of(launch, block);
   float sum = 0;
   for (unsigned simdgroup = 0; simdgroup < 8; simdgroup++) {
     Lanes lanes = {};
@@ -78,10 +83,7 @@ void lanes_subtract_mean(const Launch* launch, const Block* block) {
 }
 
 void plain_layer_norm(const Launch* launch, const Block* block) {
-  const unsigned length = *buffer<const unsigned>(launch, 2);
-  const unsigned long row = block->begin[0] / 256;
-  float* y = buffer<float>(launch, 0) + row * length;
-  const float* x = buffer<const float>(launch, 1) + row * length;
+  const auto [length, y, x] = row_of(launch, block);
   const float* weight = buffer<const float>(launch, 3);
   const float* bias = buffer<const float>(launch, 4);
   float sum = 0, squares = 0;
@@ -95,10 +97,7 @@ void plain_layer_norm(const Launch* launch, const Block* block) {
 }
 
 void lanes_layer_norm(const Launch* launch, const Block* block) {
-  const unsigned length = *buffer<const unsigned>(launch, 2);
-  const unsigned long row = block->begin[0] / 256;
-  float* y = buffer<float>(launch, 0) + row * length;
-  const float* x = buffer<const float>(launch, 1) + row * length;
+  const auto [length, y, x] = row_of(launch, block);
   const float* weight = buffer<const float>(launch, 3);
   const float* bias = buffer<const float>(launch, 4);
   float sum = 0, squares = 0;
