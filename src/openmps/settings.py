@@ -23,6 +23,7 @@ ACTIVE = Setting("OPENMPS", "0", "1 gives every Python process that imports torc
 ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda or auto (a GPU if any).")
 MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memory size.")
 MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
+STRICT = Setting("OPENMPS_STRICT", "1", "0 runs what a Mac would refuse: operators and dtypes.")
 CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty: the user's cache.")
 CXX = Setting("OPENMPS_CXX", "", "C++ compiler for the device core; empty: c++, g++ or clang++.")
 CXXFLAGS = Setting("OPENMPS_CXXFLAGS", "", "Flags added to the core's compile and link commands.")
@@ -34,7 +35,18 @@ SHADER_TIME_LIMIT = Setting(
     "OPENMPS_SHADER_TIME_LIMIT", "0", "Seconds after which a Metal kernel is stopped; 0: never."
 )
 
-ALL = (ACTIVE, ENGINE, MAC, MACOS, CACHE_DIR, CXX, CXXFLAGS, SHADER_CXX, SHADER_TIME_LIMIT)
+ALL = (
+    ACTIVE,
+    ENGINE,
+    MAC,
+    MACOS,
+    STRICT,
+    CACHE_DIR,
+    CXX,
+    CXXFLAGS,
+    SHADER_CXX,
+    SHADER_TIME_LIMIT,
+)
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -42,13 +54,24 @@ _OFF = frozenset({"0", "false", "no", "off"})
 
 def asked_for() -> bool:
     """Whether the environment asks for the device."""
-    value = ACTIVE.read().lower()
+    return _is_on(ACTIVE)
+
+
+def is_strict() -> bool:
+    """Whether what a Mac refuses is refused here."""
+    return _is_on(STRICT)
+
+
+def _is_on(setting: Setting) -> bool:
+    value = setting.read().lower()
     if value in _ON:
         return True
     if value in _OFF:
         return False
     raise SettingError(
-        f"{ACTIVE.variable} must be 1 or 0", found=repr(value), next_step=f"set {ACTIVE.variable}=1"
+        f"{setting.variable} must be 1 or 0",
+        found=repr(value),
+        next_step=f"set {setting.variable} to 1 or to 0",
     )
 
 

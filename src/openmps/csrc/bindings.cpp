@@ -12,13 +12,27 @@
 #include "mac.h"
 #include "memory.h"
 #include "one_accelerator.h"
+#include "redispatch.h"
 #include "reports.h"
+#include "rules.h"
 #include "twin.h"
 
 namespace openmps {
 namespace {
 
-// activate(engine, recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor)
+std::vector<std::string> strings(PyObject* list) {
+  TORCH_CHECK_TYPE(PyList_Check(list), "openmps_core: expected a list of names");
+  std::vector<std::string> result;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    const char* text = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+    if (text == nullptr) throw python_error();
+    result.emplace_back(text);
+  }
+  return result;
+}
+
+// activate(engine, recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor, strict,
+//          dense_operators, sparse_operators, operators_always_on_cpu)
 PyObject* activate(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
   const char* engine = nullptr;
@@ -26,16 +40,47 @@ PyObject* activate(PyObject*, PyObject* args) {
   unsigned long long max_buffer = 0;
   unsigned major = 0;
   unsigned minor = 0;
-  if (!PyArg_ParseTuple(args, "sKKII", &engine, &recommended, &max_buffer, &major, &minor)) {
+  int strict = 1;
+  PyObject *dense = nullptr, *sparse = nullptr, *on_cpu = nullptr;
+  if (!PyArg_ParseTuple(args, "sKKIIpOOO", &engine, &recommended, &max_buffer, &major, &minor,
+                        &strict, &dense, &sparse, &on_cpu)) {
     return nullptr;
   }
   g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
+  g_strict = strict != 0;
   choose_backing(c10::Device(engine).type());
   memory::set_high_watermark(memory::initial_high_watermark());
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();
-  register_boxed_kernels();
+  register_boxed_kernels({strings(dense), strings(sparse), strings(on_cpu)});
+  for (const auto& kernel : typed_kernels()) *kernel.rules = rules_of(kernel.name);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+// refuse(operators, dtype_mask, of, error, text): before activate.
+PyObject* refuse(PyObject*, PyObject* args) {
+  HANDLE_TH_ERRORS
+  PyObject* operators = nullptr;
+  unsigned long long dtypes = 0;
+  const char *of = nullptr, *error = nullptr, *text = nullptr;
+  if (!PyArg_ParseTuple(args, "OKsss", &operators, &dtypes, &of, &error, &text)) return nullptr;
+  for (const auto& name : strings(operators)) add_refusal(name, {dtypes, of, error, text});
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+// widen(operators, dtype_mask, through): before activate.
+PyObject* widen(PyObject*, PyObject* args) {
+  HANDLE_TH_ERRORS
+  PyObject* operators = nullptr;
+  unsigned long long dtypes = 0;
+  int through = 0;
+  if (!PyArg_ParseTuple(args, "OKi", &operators, &dtypes, &through)) return nullptr;
+  for (const auto& name : strings(operators)) {
+    add_widening(name, {dtypes, static_cast<c10::ScalarType>(through)});
+  }
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -90,6 +135,8 @@ PyObject* error_buffer(PyObject*, PyObject*) {
 
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
+    {"refuse", refuse, METH_VARARGS, nullptr},
+    {"widen", widen, METH_VARARGS, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},
     {"tensor_extent", tensor_extent, METH_O, nullptr},
     {"error_buffer", error_buffer, METH_NOARGS, nullptr},

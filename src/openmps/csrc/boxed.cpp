@@ -1,13 +1,15 @@
-// The kernel behind almost every operator: runs it on the same bytes, on the backing device.
-// Boxed, so that one function serves all operators of all libraries, aten and custom ones alike.
+// Runs an operator on the same bytes, on the backing device. Boxed, so that one function serves all
+// operators of all libraries, aten and custom ones alike.
 #include "boxed.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include "backing.h"
 #include "call.h"
+#include "fallback.h"
 #include "generator.h"
+#include "rules.h"
+#include "widen.h"
 
 namespace openmps {
 namespace {
@@ -36,8 +38,7 @@ void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, siz
   }
 }
 
-template <c10::DispatchKey functionality>
-void run_on_backing(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::jit::Stack* stack) {
   const auto& schema = op.schema();
   const auto& arguments = schema.arguments();
   const size_t first = stack->size() - arguments.size();
@@ -61,40 +62,101 @@ void run_on_backing(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::S
   for (size_t i = first; i < stack->size(); ++i) call.to_mps((*stack)[i]);
 }
 
-struct KeyPair {
-  DispatchKey mps;
-  DispatchKey functionality;
+void run(const OperatorHandle& op, const Rules* rules, torch::jit::Stack* stack) {
+  const auto on_backing = [&] { run_on_backing(op, DispatchKey::Dense, stack); };
+  if (rules != nullptr) {
+    const size_t first = stack->size() - op.schema().arguments().size();
+    if (is_strict()) enforce(*rules, op.schema(), *stack, first);
+    if (backing().is_cpu() && needs_widening(*rules, *stack, first)) {
+      return run_widened(*rules, op, stack, on_backing);
+    }
+  }
+  on_backing();
+}
+
+std::string full_name(const c10::OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+// Knows its operator's rules from the start: no search at each call.
+struct DenseKernel : c10::OperatorKernel {
+  explicit DenseKernel(const Rules* its_rules) : rules(its_rules) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    run(op, rules, stack);
+  }
+  const Rules* rules;
 };
 
-torch::CppFunction kernel_for(DispatchKey functionality) {
-  return functionality == DispatchKey::Sparse
-             ? torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Sparse>>()
-             : torch::CppFunction::makeFromBoxedFunction<&run_on_backing<DispatchKey::Dense>>();
+void sparse_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  run_on_backing(op, DispatchKey::Sparse, stack);
 }
+
+// Registrations last as long as their library object: these live for ever.
+torch::Library* new_library(const char* name_space, DispatchKey key) {
+  return new torch::Library(torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
+}
+
+// By name, because the dispatcher would prefer an operator's generic decomposition to a fallback;
+// but only where the backing device has a kernel of its own.
+class ByName {
+ public:
+  explicit ByName(DispatchKey mps, DispatchKey functionality)
+      : mps_(mps),
+        backing_(c10::toRuntimePerBackendFunctionalityKey(
+            functionality, c10::toBackendComponent(backing().key))) {}
+
+  template <class MakeKernel>
+  void add(const std::string& full, const MakeKernel& make_kernel) {
+    const auto separator = full.find("::");
+    const auto dot = full.find('.', separator);
+    const auto name = full.substr(0, dot);
+    const auto overload = dot == std::string::npos ? "" : full.substr(dot + 1);
+    const auto op = c10::Dispatcher::singleton().findOp({name, overload});
+    if (!op || op->hasKernelForDispatchKey(mps_) || !op->hasKernelForDispatchKey(backing_)) return;
+    library(full.substr(0, separator)).impl(full.c_str(), make_kernel());
+  }
+
+ private:
+  torch::Library& library(const std::string& name_space) {
+    auto& found = libraries_[name_space];
+    if (found == nullptr) found = new_library(name_space.c_str(), mps_);
+    return *found;
+  }
+
+  DispatchKey mps_;
+  DispatchKey backing_;
+  std::unordered_map<std::string, torch::Library*> libraries_;
+};
 
 }  // namespace
 
-void register_boxed_kernels() {
-  const auto component = c10::toBackendComponent(backing().key);
-  auto& dispatcher = c10::Dispatcher::singleton();
-  for (const auto& [mps, functionality] : {KeyPair{DispatchKey::MPS, DispatchKey::Dense},
-                                           KeyPair{DispatchKey::SparseMPS, DispatchKey::Sparse}}) {
-    // Registrations last as long as their library object: these two live for ever.
-    auto* all = new torch::Library(torch::Library::IMPL, "_", mps, __FILE__, __LINE__);
-    all->fallback(kernel_for(functionality));
+void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
+  run(op, nullptr, stack);
+}
 
-    // By name, too, where the backing device has a kernel of its own: else the dispatcher would
-    // prefer the operator's generic decomposition to the fallback.
-    auto* aten = new torch::Library(torch::Library::IMPL, "aten", mps, __FILE__, __LINE__);
-    const auto key = c10::toRuntimePerBackendFunctionalityKey(functionality, component);
-    for (const auto& name : dispatcher.getRegistrationsForDispatchKey(key)) {
-      if (name.name.rfind("aten::", 0) != 0) continue;
-      const auto op = dispatcher.findOp(name);
-      if (!op || op->hasKernelForDispatchKey(mps)) continue;
-      const auto full =
-          name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-      aten->impl(full.c_str(), kernel_for(functionality));
-    }
+void run_with_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
+  run(op, rules_of(full_name(op.operator_name())), stack);
+}
+
+void register_boxed_kernels(const NativeOperators& native) {
+  new_library("_", DispatchKey::MPS)
+      ->fallback(torch::CppFunction::makeFromBoxedFunction<&missing_operator>());
+
+  ByName dense(DispatchKey::MPS, DispatchKey::Dense);
+  for (const auto& name : native.always_on_cpu) {
+    new_library("aten", DispatchKey::MPS)
+        ->impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&always_on_cpu>());
+  }
+  for (const auto& name : native.dense) {
+    dense.add(name, [&] {
+      return torch::CppFunction::makeFromBoxedFunctor(
+          std::make_unique<DenseKernel>(rules_of(name)));
+    });
+  }
+  // Sparse tensors have no fallback: what is not here gets the dispatcher's own error.
+  ByName sparse(DispatchKey::SparseMPS, DispatchKey::Sparse);
+  for (const auto& name : native.sparse) {
+    sparse.add(name, [] { return torch::CppFunction::makeFromBoxedFunction<&sparse_kernel>(); });
   }
 }
 

@@ -1,9 +1,26 @@
+// The kernel behind almost every operator.
 #pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <string>
+#include <vector>
 
 namespace openmps {
 
-// Gives every operator that the backing device has a kernel for the boxed kernel on mps, unless it
-// has one there already, and makes the same kernel the fallback for all others. Call once, last.
-void register_boxed_kernels();
+// The operators that have kernels on the chosen Mac, by full name ("aten::add.Tensor").
+struct NativeOperators {
+  std::vector<std::string> dense;
+  std::vector<std::string> sparse;
+  std::vector<std::string> always_on_cpu;
+};
+
+void register_boxed_kernels(const NativeOperators& native);
+
+// Runs `op` on the backing device, whatever a Mac would say to it.
+void run_without_rules(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+// Runs `op` as the Mac would: its refusals first, then on the backing device.
+void run_with_rules(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace openmps

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "rules.h"
+
 namespace openmps {
 namespace {
 
@@ -153,6 +155,7 @@ void recycle(at::Tensor&& view) noexcept {
 }
 
 at::Tensor relabel_fresh(at::Tensor result) {
+  check_precision(result.scalar_type());
   auto& impl = *result.unsafeGetTensorImpl();
   auto& storage = Fields::storage(impl);
   storage = mps_storage(std::move(storage));
@@ -161,6 +164,7 @@ at::Tensor relabel_fresh(at::Tensor result) {
 }
 
 at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage) {
+  check_precision(result.scalar_type());
   auto tensor = at::detail::make_tensor<TensorImpl>(c10::DispatchKeySet(c10::DispatchKey::MPS),
                                                     result.dtype(), kMpsDevice);
   auto& impl = *tensor.unsafeGetTensorImpl();

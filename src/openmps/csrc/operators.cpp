@@ -91,6 +91,7 @@ void add(torch::Library& library) {
   const std::string overload = Op::overload_name;
   const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
   library.impl(name.c_str(), &OnBacking<Op>::run);
+  typed_kernels().push_back({name, &OnBacking<Op>::rules});
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
@@ -182,4 +183,10 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 }
 
 }  // namespace
+
+std::vector<TypedKernel>& typed_kernels() {
+  static auto* kernels = new std::vector<TypedKernel>();
+  return *kernels;
+}
+
 }  // namespace openmps

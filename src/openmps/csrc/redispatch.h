@@ -6,14 +6,17 @@
 
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/boxing/KernelFunction.h>
 
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "backing.h"
+#include "boxed.h"
 #include "call.h"
 #include "header.h"
+#include "rules.h"
 
 namespace openmps {
 
@@ -113,16 +116,55 @@ struct Parameter<const at::ITensorListRef&> {
   }
 };
 
+// Typed kernels are registered when the core is loaded; their rules come later.
+struct TypedKernel {
+  std::string name;
+  const Rules** rules;
+};
+std::vector<TypedKernel>& typed_kernels();
+
 template <class Op, class Signature = typename Op::schema>
 struct OnBacking;
 
 template <class Op, class Result, class... Args>
 struct OnBacking<Op, Result(Args...)> {
   static Result run(Args... args) {
+    if (rules != nullptr && ((dtypes_of(args) | ...) & rules->special()) != 0) {
+      return run_boxed(args...);
+    }
     return with(Parameter<Args>(Op::name, std::forward<Args>(args))...);
   }
 
+  // What the Mac says about this operator; set at activation.
+  static inline const Rules* rules = nullptr;
+
  private:
+  static DtypeMask dtypes_of(const at::Tensor& tensor) { return mask_of(tensor); }
+  static DtypeMask dtypes_of(const std::optional<at::Tensor>& tensor) {
+    return tensor ? mask_of(*tensor) : 0;
+  }
+  static DtypeMask dtypes_of(const at::ITensorListRef& tensors) {
+    DtypeMask mask = 0;
+    for (const at::Tensor& tensor : tensors) mask |= mask_of(tensor);
+    return mask;
+  }
+  template <class T>
+  static DtypeMask dtypes_of(const T&) {
+    return 0;
+  }
+
+  // The general kernel, which can refuse and widen.
+  static Result run_boxed(Args... args) {
+    static const auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
+    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
+        c10::BoxedKernel::makeFromFunction<&general_kernel>(), op, c10::DispatchKeySet(),
+        std::forward<Args>(args)...);
+  }
+  static void general_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+    run_with_rules(handle, stack);
+  }
+
   static Result with(Parameter<Args>&&... parameter) {
     if constexpr (std::is_same_v<Result, at::Tensor&>) {
       Op::redispatch(backing().keys, parameter.pass()...);

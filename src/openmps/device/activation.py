@@ -37,7 +37,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
     """
     global _active
 
-    from openmps.device import core, patches
+    from openmps.device import core, patches, rules
     from openmps.device import engine as engines
 
     with _lock:
@@ -57,12 +57,8 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             )
         chosen = engines.choose(engine_text)  # before loading: what the core registers stays
         library = core.load()
-        library.activate(
-            chosen,
-            chosen_mac.recommended_max_bytes,
-            chosen_mac.max_buffer_bytes,
-            *chosen_mac.macos,
-        )
+        strict = settings.is_strict()
+        rules.hand_over(library, core.find_torch().folder, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)

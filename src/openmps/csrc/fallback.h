@@ -1,0 +1,15 @@
+// Operators that a Mac has no kernel for.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace openmps {
+
+// What happens to any operator without an mps kernel: an error, or the CPU if the program asked for
+// that (PYTORCH_ENABLE_MPS_FALLBACK).
+void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack);
+
+// The few that a Mac runs on the CPU whatever the program asked for.
+void always_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack);
+
+}  // namespace openmps

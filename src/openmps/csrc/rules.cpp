@@ -1,0 +1,158 @@
+#include "rules.h"
+
+#include <ATen/native/TypeProperties.h>
+
+#include <string_view>
+#include <unordered_map>
+
+namespace openmps {
+namespace {
+
+using c10::ScalarType;
+
+std::unordered_map<std::string, Rules>& all_rules() {
+  static auto* rules = new std::unordered_map<std::string, Rules>();
+  return *rules;
+}
+
+// How Metal calls a type, in the names of PyTorch's kernels.
+std::string_view metal_name(ScalarType type) {
+  switch (type) {
+    case ScalarType::Float:
+      return "float";
+    case ScalarType::Half:
+      return "half";
+    case ScalarType::BFloat16:
+      return "bfloat";
+    case ScalarType::Byte:
+      return "uchar";
+    case ScalarType::Char:
+      return "char";
+    case ScalarType::Short:
+      return "short";
+    case ScalarType::Int:
+      return "int";
+    case ScalarType::Long:
+      return "long";
+    case ScalarType::UInt16:
+      return "ushort";
+    case ScalarType::UInt32:
+      return "uint";
+    case ScalarType::UInt64:
+      return "ulong";
+    case ScalarType::Bool:
+      return "bool";
+    case ScalarType::ComplexHalf:
+      return "half2";
+    case ScalarType::ComplexFloat:
+      return "float2";
+    default:
+      return "unknown";
+  }
+}
+
+void replace(std::string& text, std::string_view placeholder, std::string_view value) {
+  for (auto at = text.find(placeholder); at != std::string::npos;
+       at = text.find(placeholder, at + value.size())) {
+    text.replace(at, placeholder.size(), value);
+  }
+}
+
+// "aten::sin_" -> "sin"
+std::string base_name(const std::string& op) {
+  auto name = op.substr(op.find("::") + 2);
+  if (name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_') name.pop_back();
+  return name;
+}
+
+[[noreturn]] void refuse(const Refusal& refusal, const c10::FunctionSchema& schema, ScalarType type,
+                         bool dense) {
+  auto text = refusal.text;
+  replace(text, "{dtype}", c10::toString(type));
+  replace(text, "{metal}", metal_name(type));
+  replace(text, "{op}", base_name(schema.name()));
+  replace(text, "{layout}", dense ? "dense" : "strided");
+  if (refusal.error == "NotImplementedError") TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+  if (refusal.error == "TypeError") TORCH_CHECK_TYPE(false, text);
+  TORCH_CHECK(false, text);
+}
+
+// Calls `visit` with every tensor of the arguments, and with its argument's name.
+template <class Visit>
+void for_each_tensor(const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
+                     size_t first, const Visit& visit) {
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& value = stack[first + i];
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) visit(value.toTensor(), arguments[i]);
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorList()) {
+        if (tensor.defined()) visit(tensor, arguments[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool g_strict = true;
+
+const Rules* rules_of(const std::string& op) {
+  const auto found = all_rules().find(op);
+  return found == all_rules().end() ? nullptr : &found->second;
+}
+
+void add_refusal(const std::string& op, Refusal refusal) {
+  auto& rules = all_rules()[op];
+  rules.refused |= refusal.dtypes;
+  rules.refusals.push_back(std::move(refusal));
+}
+
+void add_widening(const std::string& op, Widening widening) {
+  auto& rules = all_rules()[op];
+  rules.widened |= widening.dtypes;
+  rules.widenings.push_back(widening);
+}
+
+void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
+             size_t first) {
+  DtypeMask seen = 0;
+  std::optional<ScalarType> leading;
+  bool dense = true;
+  at::native::ResultTypeState state{};
+  for_each_tensor(schema, stack, first, [&](const at::Tensor& tensor, const c10::Argument& from) {
+    if (from.is_out()) return;
+    if (!leading) leading = tensor.scalar_type();
+    seen |= mask_of(tensor);
+    dense = dense && tensor.layout() == c10::kStrided && tensor.is_non_overlapping_and_dense();
+    state = at::native::update_result_type_state(tensor, state);
+  });
+  if (!leading) return;
+  const auto common = at::native::result_type(state);
+  if (((seen | mask_of(common)) & rules.refused) == 0) return;
+
+  for (const auto& refusal : rules.refusals) {
+    if (refusal.of == "first") {
+      if (mask_of(*leading) & refusal.dtypes) refuse(refusal, schema, *leading, dense);
+    } else if (refusal.of == "common") {
+      if (mask_of(common) & refusal.dtypes) refuse(refusal, schema, common, dense);
+    } else {
+      for_each_tensor(schema, stack, first,
+                      [&](const at::Tensor& tensor, const c10::Argument& from) {
+                        const bool counts = refusal.of == "any" || refusal.of == from.name();
+                        if (counts && (mask_of(tensor) & refusal.dtypes)) {
+                          refuse(refusal, schema, tensor.scalar_type(), dense);
+                        }
+                      });
+    }
+  }
+}
+
+void refuse_double() {
+  TORCH_CHECK_TYPE(false,
+                   "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
+                   "support float64. Please use float32 instead.");
+}
+
+}  // namespace openmps

@@ -1,0 +1,118 @@
+#include "widen.h"
+
+#include <c10/util/SmallVector.h>
+
+namespace openmps {
+namespace {
+
+using at::Tensor;
+using c10::ScalarType;
+
+// The dtype that `narrow`'s partner in the wide computation becomes again: a float made from
+// complex numbers is as narrow as they were.
+std::optional<ScalarType> narrowed(ScalarType type, ScalarType narrow, ScalarType wide) {
+  if (type == wide) return narrow;
+  if (c10::isComplexType(narrow) && type == c10::toRealValueType(wide)) {
+    return c10::toRealValueType(narrow);
+  }
+  return std::nullopt;
+}
+
+class Widener {
+ public:
+  explicit Widener(const Rules& rules) : rules_(rules) {}
+
+  Tensor widen(const Tensor& tensor, bool written) {
+    if (!tensor.defined()) return tensor;
+    const auto through = wider(tensor.scalar_type());
+    if (!through) return tensor;
+    narrow_ = tensor.scalar_type();
+    wide_ = *through;
+    auto copy = tensor.to(*through);
+    if (written) written_.push_back({tensor, copy});
+    return copy;
+  }
+
+  void widen(c10::IValue& value, bool written) {
+    if (value.isTensor()) {
+      value = widen(value.toTensor(), written);
+    } else if (value.isTensorList()) {
+      c10::List<Tensor> copies;
+      for (const Tensor& tensor : value.toTensorVector()) copies.push_back(widen(tensor, written));
+      value = std::move(copies);
+    }
+  }
+
+  void write_back() {
+    for (const auto& [original, copy] : written_) {
+      if (original.sizes() != copy.sizes()) original.resize_(copy.sizes());
+      original.copy_(copy);
+    }
+  }
+
+  Tensor narrow(const Tensor& result) const {
+    if (!result.defined()) return result;
+    for (const auto& [original, copy] : written_) {
+      if (copy.is_same(result)) return original;
+    }
+    const auto type = narrowed(result.scalar_type(), narrow_, wide_);
+    return type ? result.to(*type) : result;
+  }
+
+  void narrow(c10::IValue& value) const {
+    if (value.isTensor()) {
+      value = narrow(value.toTensor());
+    } else if (value.isTensorList()) {
+      c10::List<Tensor> results;
+      for (const Tensor& tensor : value.toTensorVector()) results.push_back(narrow(tensor));
+      value = std::move(results);
+    }
+  }
+
+ private:
+  struct Written {
+    Tensor original;
+    Tensor copy;
+  };
+
+  std::optional<ScalarType> wider(ScalarType type) const {
+    for (const auto& widening : rules_.widenings) {
+      if (mask_of(type) & widening.dtypes) return widening.through;
+    }
+    return std::nullopt;
+  }
+
+  const Rules& rules_;
+  ScalarType narrow_ = ScalarType::Undefined;
+  ScalarType wide_ = ScalarType::Undefined;
+  c10::SmallVector<Written, 2> written_;
+};
+
+}  // namespace
+
+bool needs_widening(const Rules& rules, const torch::jit::Stack& stack, size_t first) {
+  for (size_t i = first; i < stack.size(); ++i) {
+    if (stack[i].isTensor() && (mask_of(stack[i].toTensor()) & rules.widened)) return true;
+    if (!stack[i].isTensorList()) continue;
+    for (const Tensor& tensor : stack[i].toTensorList()) {
+      if (mask_of(tensor) & rules.widened) return true;
+    }
+  }
+  return false;
+}
+
+void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
+                 c10::function_ref<void()> run) {
+  const auto& arguments = op.schema().arguments();
+  const size_t first = stack->size() - arguments.size();
+  Widener widener(rules);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto* alias = arguments[i].alias_info();
+    widener.widen((*stack)[first + i], alias != nullptr && alias->isWrite());
+  }
+  run();
+  widener.write_back();
+  for (size_t i = first; i < stack->size(); ++i) widener.narrow((*stack)[i]);
+}
+
+}  // namespace openmps

@@ -1,0 +1,18 @@
+// Dtypes that a Mac computes in and PyTorch's CPU kernels do not: the operator runs on wider copies
+// of its arguments, and what it made or wrote is narrowed again.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "rules.h"
+
+namespace openmps {
+
+// Whether any argument on the stack, from `first`, has a dtype that `rules` widens.
+bool needs_widening(const Rules& rules, const torch::jit::Stack& stack, size_t first);
+
+// Replaces the arguments by the results. `run` is the operator itself, for mps arguments.
+void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
+                 c10::function_ref<void()> run);
+
+}  // namespace openmps
