@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_attention_math_for_mps.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -23,6 +24,7 @@
 
 #include "attention.h"
 #include "header.h"
+#include "rules.h"
 
 namespace openmps {
 namespace {
@@ -122,21 +124,12 @@ Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& v
       /*dropout_mask=*/std::nullopt, scale, grouped));
 }
 
-Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                 const std::optional<Tensor>& mask, double dropout, bool causal,
-                 std::optional<double> scale, bool grouped) {
-  if (query.key_set().has_any(kWrappers)) {
-    return wrapped_attention(query, key, value, mask, dropout, causal, scale, grouped);
-  }
-  check_inputs(query, key, value, mask, causal);
-  if (value.numel() == 0 || query.size(-2) == 0) {
-    auto shape = query.sizes().vec();
-    shape.back() = value.size(-1);
-    // Depends on every input, so that backward() gives each a gradient of zeros.
-    return at::zeros(shape, query.options()) + (query.sum() + key.sum() + value.sum()) * 0;
-  }
-  const auto bias = additive(mask, query.dtype());
-  switch (choose(query, key, value, mask, dropout, causal, scale, grouped)) {
+// By the fastest kernel that the backing device has for these inputs. A Mac's attention with
+// gradients is the plain formula: the same numbers, more memory.
+Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const std::optional<Tensor>& bias, double dropout, bool causal,
+                       std::optional<double> scale, bool grouped) {
+  switch (choose(query, key, value, bias, dropout, causal, scale, grouped)) {
     case kFlash: {
       if (backing().is_cpu()) {
         const auto missing = std::max<int64_t>(0, 4 - query.dim());
@@ -170,8 +163,56 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   }
 }
 
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const std::optional<Tensor>& mask, double dropout, bool causal,
+                 std::optional<double> scale, bool grouped) {
+  if (query.key_set().has_any(kWrappers)) {
+    return wrapped_attention(query, key, value, mask, dropout, causal, scale, grouped);
+  }
+  check_inputs(query, key, value, mask, causal);
+  if (value.numel() == 0 || query.size(-2) == 0) {
+    auto shape = query.sizes().vec();
+    shape.back() = value.size(-1);
+    // Depends on every input, so that backward() gives each a gradient of zeros.
+    return at::zeros(shape, query.options()) + (query.sum() + key.sum() + value.sum()) * 0;
+  }
+  const auto bias = additive(mask, query.dtype());
+  if (needs_gradient(query, key, value)) {
+    return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
+  }
+  return std::get<0>(at::_scaled_dot_product_attention_math_for_mps(
+      query, key, value, bias, dropout, causal, /*dropout_mask=*/std::nullopt, scale, grouped));
+}
+
+// A Mac's own operator for attention without gradients. Its fast kernels, too, give the output in
+// the place of the weights.
+std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Tensor& key,
+                                                  const Tensor& value,
+                                                  const std::optional<Tensor>& bias, double dropout,
+                                                  bool causal, const std::optional<Tensor>&,
+                                                  std::optional<double> scale, bool grouped) {
+  for (const auto* tensor : {&query, &key, &value}) {
+    TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(tensor->scalar_type()) || !is_strict(),
+                                "scaled_dot_product_attention for MPS does not support dtype ",
+                                tensor->scalar_type());
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0 || !is_strict(),
+                              "scaled_dot_product_attention for MPS does not support dropout.");
+  if (grouped) {
+    const auto heads = query.size(-3);
+    const auto groups = key.size(-3);
+    TORCH_CHECK(heads % groups == 0, "For GQA, the query tensor's head dimension (", heads,
+                ") must be divisible by the key tensor's head dimension (", groups, ").");
+  }
+  const auto out = fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
+  return {out, out};
+}
+
 // One function for both keys: it is made of other operators, so it records its own gradient.
-TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("scaled_dot_product_attention", attention); }
+TORCH_LIBRARY_IMPL(aten, MPS, m) {
+  m.impl("scaled_dot_product_attention", attention);
+  m.impl("_scaled_dot_product_attention_math_for_mps", attention_math_for_mps);
+}
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("scaled_dot_product_attention", attention); }
 // torch.func's wrappers of mps tensors do not say that they are mps: their gradients come here.
 TORCH_LIBRARY_IMPL(aten, AutogradOther, m) {

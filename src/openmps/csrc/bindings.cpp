@@ -12,7 +12,7 @@
 #include "mac.h"
 #include "memory.h"
 #include "one_accelerator.h"
-#include "redispatch.h"
+#include "operators.h"
 #include "reports.h"
 #include "rules.h"
 #include "twin.h"
@@ -54,7 +54,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   install_hooks();
   register_vmapped_attention();
   register_boxed_kernels({strings(dense), strings(sparse), strings(on_cpu)});
-  for (const auto& kernel : typed_kernels()) *kernel.rules = rules_of(kernel.name);
+  prepare_typed_kernels();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

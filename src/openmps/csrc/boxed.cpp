@@ -6,6 +6,7 @@
 
 #include "backing.h"
 #include "call.h"
+#include "determinism.h"
 #include "fallback.h"
 #include "generator.h"
 #include "rules.h"
@@ -62,11 +63,42 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   for (size_t i = first; i < stack->size(); ++i) call.to_mps((*stack)[i]);
 }
 
-void run(const OperatorHandle& op, const Rules* rules, torch::jit::Stack* stack) {
-  const auto on_backing = [&] { run_on_backing(op, DispatchKey::Dense, stack); };
+// A kernel that fails over what a Mac would notice later runs again, on arguments that work.
+void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack) {
+  const size_t count = op.schema().arguments().size();
+  const size_t first = stack->size() - count;
+  torch::jit::Stack arguments(stack->begin() + first, stack->end());
+  try {
+    return run_on_backing(op, DispatchKey::Dense, stack);
+  } catch (const c10::Error&) {
+    if (!mend(arguments)) throw;
+  }
+  stack->resize(first);
+  const auto* alias = op.schema().arguments()[0].alias_info();
+  if (alias != nullptr && alias->isWrite()) {
+    stack->push_back(arguments[0]);  // an operator in place leaves its tensor alone
+  } else {
+    stack->insert(stack->end(), arguments.begin(), arguments.end());
+    run_on_backing(op, DispatchKey::Dense, stack);
+  }
+}
+
+void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* stack) {
+  const auto* rules = mac_says.rules;
+  const auto check = mac_says.check;
+  const auto on_backing = [&] {
+    if (mac_says.mend != nullptr && is_strict()) {
+      run_deferring(op, mac_says.mend, stack);
+    } else {
+      run_on_backing(op, DispatchKey::Dense, stack);
+    }
+  };
+  const auto& schema = op.schema();
+  const size_t first = stack->size() - schema.arguments().size();
+  alert_if_not_deterministic(schema, *stack, first);
+  if (check != nullptr && is_strict()) check(schema, stack->data() + first);
   if (rules != nullptr) {
-    const size_t first = stack->size() - op.schema().arguments().size();
-    if (is_strict()) enforce(*rules, op.schema(), *stack, first);
+    if (is_strict()) enforce(*rules, schema, *stack, first);
     if (backing().is_cpu() && needs_widening(*rules, *stack, first)) {
       return run_widened(*rules, op, stack, on_backing);
     }
@@ -78,13 +110,13 @@ std::string full_name(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
-// Knows its operator's rules from the start: no search at each call.
+// Knows what there is to know about its operator from the start: no search at each call.
 struct DenseKernel : c10::OperatorKernel {
-  explicit DenseKernel(const Rules* its_rules) : rules(its_rules) {}
+  explicit DenseKernel(const std::string& op) : mac_says(what_mac_says(op)) {}
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    run(op, rules, stack);
+    run(op, mac_says, stack);
   }
-  const Rules* rules;
+  const MacSays mac_says;
 };
 
 void sparse_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
@@ -130,12 +162,17 @@ class ByName {
 
 }  // namespace
 
+MacSays what_mac_says(const std::string& op) {
+  const auto name = op.substr(0, op.find('.'));
+  return {rules_of(op), check_for(name), mend_for(name)};
+}
+
 void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
-  run(op, nullptr, stack);
+  run_on_backing(op, DispatchKey::Dense, stack);
 }
 
 void run_with_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
-  run(op, rules_of(full_name(op.operator_name())), stack);
+  run(op, what_mac_says(full_name(op.operator_name())), stack);
 }
 
 void register_boxed_kernels(const NativeOperators& native) {
@@ -149,8 +186,7 @@ void register_boxed_kernels(const NativeOperators& native) {
   }
   for (const auto& name : native.dense) {
     dense.add(name, [&] {
-      return torch::CppFunction::makeFromBoxedFunctor(
-          std::make_unique<DenseKernel>(rules_of(name)));
+      return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<DenseKernel>(name));
     });
   }
   // Sparse tensors have no fallback: what is not here gets the dispatcher's own error.

@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
+#include "deferred.h"
+#include "rules.h"
+
 namespace openmps {
 
 // The operators that have kernels on the chosen Mac, by full name ("aten::add.Tensor").
@@ -14,6 +18,16 @@ struct NativeOperators {
   std::vector<std::string> sparse;
   std::vector<std::string> always_on_cpu;
 };
+
+// All that is special about one operator on the Mac; each may be nullptr.
+struct MacSays {
+  const Rules* rules = nullptr;
+  Check check = nullptr;
+  Mend mend = nullptr;
+};
+
+// For "aten::name.overload". Valid for ever, once the rules are complete.
+MacSays what_mac_says(const std::string& op);
 
 void register_boxed_kernels(const NativeOperators& native);
 

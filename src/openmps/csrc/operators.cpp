@@ -1,9 +1,10 @@
 // The operators that small models call most, each with a typed kernel (redispatch.h). Every other
 // operator runs through the boxed kernel, a few hundred nanoseconds slower. To add one: its header,
 // its line.
-#include "redispatch.h"  // first: the operator headers build on it
+#include "operators.h"
 
-#include <ATen/ops/_adaptive_avg_pool2d_ops.h>
+#include "redispatch.h"  // before the operator headers, which build on it
+
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_log_softmax_backward_data_ops.h>
@@ -19,7 +20,6 @@
 #include <ATen/ops/all_ops.h>
 #include <ATen/ops/any_ops.h>
 #include <ATen/ops/argmax_ops.h>
-#include <ATen/ops/avg_pool2d_ops.h>
 #include <ATen/ops/avg_pool2d_backward_ops.h>
 #include <ATen/ops/baddbmm_ops.h>
 #include <ATen/ops/bmm_ops.h>
@@ -86,12 +86,24 @@
 namespace openmps {
 namespace {
 
+// Typed kernels are registered when the core is loaded; what the Mac says about them comes later.
+struct TypedKernel {
+  std::string name;
+  DtypeMask* watched;
+  bool* may_mend;
+};
+
+std::vector<TypedKernel>& typed_kernels() {
+  static auto* kernels = new std::vector<TypedKernel>();
+  return *kernels;
+}
+
 template <class Op>
 void add(torch::Library& library) {
   const std::string overload = Op::overload_name;
   const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
   library.impl(name.c_str(), &OnBacking<Op>::run);
-  typed_kernels().push_back({name, &OnBacking<Op>::rules});
+  typed_kernels().push_back({name, &OnBacking<Op>::watched, &OnBacking<Op>::may_mend});
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
@@ -168,9 +180,7 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::convolution_backward>(m);
   add<at::_ops::max_pool2d_with_indices>(m);
   add<at::_ops::max_pool2d_with_indices_backward>(m);
-  add<at::_ops::avg_pool2d>(m);
   add<at::_ops::avg_pool2d_backward>(m);
-  add<at::_ops::_adaptive_avg_pool2d>(m);
   add<at::_ops::_adaptive_avg_pool2d_backward>(m);
   add<at::_ops::native_batch_norm>(m);
   add<at::_ops::native_batch_norm_backward>(m);
@@ -184,9 +194,13 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 
 }  // namespace
 
-std::vector<TypedKernel>& typed_kernels() {
-  static auto* kernels = new std::vector<TypedKernel>();
-  return *kernels;
+void prepare_typed_kernels() {
+  for (const auto& kernel : typed_kernels()) {
+    const auto mac_says = what_mac_says(kernel.name);
+    *kernel.watched = dtypes_to_check(kernel.name);
+    if (mac_says.rules != nullptr) *kernel.watched |= mac_says.rules->special();
+    *kernel.may_mend = mac_says.mend != nullptr || mac_says.check != nullptr;
+  }
 }
 
 }  // namespace openmps

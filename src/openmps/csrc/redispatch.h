@@ -24,7 +24,7 @@ namespace openmps {
 template <class T>
 struct Parameter {
   T value;
-  explicit Parameter(const char*, T v) : value(std::forward<T>(v)) {}
+  explicit Parameter(const char*, T v) : value(v) {}
   T pass() { return std::forward<T>(value); }
   const at::Tensor* find(const at::Tensor&) const { return nullptr; }
   const c10::Storage* find_storage(const c10::Storage&) const { return nullptr; }
@@ -116,27 +116,24 @@ struct Parameter<const at::ITensorListRef&> {
   }
 };
 
-// Typed kernels are registered when the core is loaded; their rules come later.
-struct TypedKernel {
-  std::string name;
-  const Rules** rules;
-};
-std::vector<TypedKernel>& typed_kernels();
-
 template <class Op, class Signature = typename Op::schema>
 struct OnBacking;
 
 template <class Op, class Result, class... Args>
 struct OnBacking<Op, Result(Args...)> {
   static Result run(Args... args) {
-    if (rules != nullptr && ((dtypes_of(args) | ...) & rules->special()) != 0) {
+    if (watched != 0 && ((dtypes_of(args) | ...) & watched) != 0) return run_boxed(args...);
+    try {
+      return with(Parameter<Args>(Op::name, args)...);
+    } catch (const c10::Error&) {
+      if (!may_mend) throw;
       return run_boxed(args...);
     }
-    return with(Parameter<Args>(Op::name, std::forward<Args>(args))...);
   }
 
   // What the Mac says about this operator; set at activation.
-  static inline const Rules* rules = nullptr;
+  static inline DtypeMask watched = 0;  // dtypes that need the general kernel
+  static inline bool may_mend = false;  // whether an error is looked at again, by that kernel
 
  private:
   static DtypeMask dtypes_of(const at::Tensor& tensor) { return mask_of(tensor); }

@@ -11,11 +11,28 @@ using c10::metal::ErrorMessages;
 
 std::atomic<void*> g_reports{nullptr};
 
-void* report_buffer() {
-  TORCH_CHECK(backing().is_cpu(), "openmps has kernel error reports on the cpu engine only");
+namespace {
+
+ErrorMessages* host_messages() {
   static auto* messages = new ErrorMessages();  // zeroed; kernels may still run at exit
   g_reports.store(messages, std::memory_order_relaxed);
   return messages;
+}
+
+}  // namespace
+
+void* report_buffer() {
+  TORCH_CHECK(backing().is_cpu(), "openmps has kernel error reports on the cpu engine only");
+  return host_messages();
+}
+
+void report(const std::string& message) {
+  auto* messages = host_messages();
+  const auto index = __atomic_fetch_add(&messages->count, 1, __ATOMIC_ACQ_REL);
+  if (index >= c10::metal::error_message_count) return;
+  auto& slot = messages->msg[index];
+  slot = {};
+  message.copy(slot.message, sizeof(slot.message) - 1);
 }
 
 size_t report_buffer_bytes() { return sizeof(ErrorMessages); }

@@ -4,8 +4,12 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 
 namespace openmps {
+
+// Reports on a kernel's behalf, from the host.
+void report(const std::string& message);
 
 // Where kernels report to: a c10::metal::ErrorMessages, made at the first call and kept for good.
 void* report_buffer();

@@ -1,0 +1,192 @@
+#include "checks.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <unordered_map>
+
+#include "mac.h"
+
+namespace openmps {
+namespace {
+
+using at::Tensor;
+using c10::FunctionSchema;
+using c10::IValue;
+
+const IValue& named(const FunctionSchema& schema, const IValue* arguments, const char* name) {
+  return arguments[static_cast<size_t>(*schema.argumentIndexWithName(name))];
+}
+
+bool macos_before(unsigned major, unsigned minor) {
+  return mac().macos_major < major || (mac().macos_major == major && mac().macos_minor < minor);
+}
+
+void check_mm(const FunctionSchema&, const IValue* arguments) {
+  const auto& a = arguments[0].toTensor();
+  const auto& b = arguments[1].toTensor();
+  TORCH_CHECK(a.dtype() == b.dtype(),
+              "expected mat1 and mat2 to have the same dtype, but got: ", a.dtype(),
+              " != ", b.dtype());
+}
+
+void check_bmm(const FunctionSchema&, const IValue* arguments) {
+  const auto& a = arguments[0].toTensor();
+  const auto& b = arguments[1].toTensor();
+  TORCH_CHECK(a.dtype() == b.dtype(), "Expected arguments of same type but got ", a.dtype(),
+              " and ", b.dtype());
+}
+
+void check_dot(const FunctionSchema&, const IValue* arguments) {
+  const auto& a = arguments[0].toTensor();
+  const auto& b = arguments[1].toTensor();
+  TORCH_CHECK(a.scalar_type() == b.scalar_type(),
+              "dot : expected both vectors to have same dtype, but found ", a.scalar_type(),
+              " and ", b.scalar_type());
+}
+
+void check_softmax(const FunctionSchema& schema, const IValue* arguments) {
+  TORCH_CHECK(!named(schema, arguments, "half_to_float").toBool(),
+              "softmax with half to float conversion is not supported on MPS");
+}
+
+constexpr const char* kNotDivisible =
+    " Non-divisible input sizes are not implemented on MPS device yet. For now, you can manually "
+    "transfer tensor to cpu in this case. Please refer to [this issue]"
+    "(https://github.com/pytorch/pytorch/issues/96056)";
+
+struct Plane {
+  int64_t height;
+  int64_t width;
+};
+
+Plane plane(const Tensor& tensor) { return {tensor.size(-2), tensor.size(-1)}; }
+
+void check_adaptive_sizes(Plane in, Plane out, bool average) {
+  const bool shrinks = in.height >= out.height && in.width >= out.width;
+  const bool grows = in.height <= out.height && in.width <= out.width;
+  TORCH_CHECK(shrinks || grows,
+              "Adaptive pool MPS: Input height and width must both be greater than, or equal to, "
+              "or lesser than output height and width");
+  if (!average || out.height == 0 || out.width == 0 || in.height == 0 || in.width == 0) return;
+  if (in.height >= out.height) {
+    TORCH_CHECK(in.height % out.height == 0 && in.width % out.width == 0,
+                "Adaptive pool MPS: input sizes must be divisible by output sizes.", kNotDivisible);
+  } else {
+    TORCH_CHECK(out.height % in.height == 0 && out.width % in.width == 0,
+                "Adaptive pool MPS: output sizes must be divisible by input sizes.", kNotDivisible);
+  }
+}
+
+Plane output_plane(const IValue& size) {
+  const auto sizes = size.toDimVector();
+  return sizes.size() == 2 ? Plane{sizes[0], sizes[1]} : Plane{sizes[0], sizes[0]};
+}
+
+bool is_image(const Tensor& tensor) { return tensor.dim() == 3 || tensor.dim() == 4; }
+
+void check_adaptive_average(const FunctionSchema&, const IValue* arguments) {
+  const auto& input = arguments[0].toTensor();
+  if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), true);
+}
+
+void check_adaptive_maximum(const FunctionSchema&, const IValue* arguments) {
+  const auto& input = arguments[0].toTensor();
+  if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), false);
+}
+
+void check_convolution(const FunctionSchema& schema, const IValue* arguments) {
+  const auto& input = arguments[0].toTensor();
+  const auto& weight = arguments[1].toTensor();
+  const auto type = input.scalar_type();
+  TORCH_CHECK(!named(schema, arguments, "transposed").toBool() || weight.dim() != 5 ||
+                  (type != c10::kHalf && type != c10::kBFloat16),
+              "ConvTranspose 3D with BF16 or FP16 types is not supported on MPS");
+  TORCH_CHECK_NOT_IMPLEMENTED(!macos_before(15, 1) || weight.dim() < 1 || weight.size(0) <= 65536,
+                              "Output channels > 65536 not supported at the MPS device. ");
+}
+
+void check_grid_3d_backward(const FunctionSchema& schema, const IValue* arguments) {
+  const auto mode = named(schema, arguments, "interpolation_mode").toInt();
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      mode == 0 || mode == 1,
+      "grid_sampler_3d backward on MPS only supports bilinear and nearest interpolation");
+}
+
+void check_index(const FunctionSchema&, const IValue* arguments) {
+  int given = 0;
+  for (const auto& index : arguments[1].toOptionalTensorVector()) {
+    if (index && index->defined()) ++given;
+  }
+  TORCH_CHECK(given <= 16,
+              "Current limit allows up to 16 indices to be used in MPS indexing kernels");
+}
+
+void check_repeat_interleave(const FunctionSchema&, const IValue* arguments) {
+  const auto type = arguments[0].toTensor().scalar_type();
+  TORCH_CHECK(type == c10::kLong || type == c10::kInt, "repeats has to be Long or Int tensor");
+}
+
+void check_scatter_reduce(const FunctionSchema& schema, const IValue* arguments) {
+  TORCH_CHECK(named(schema, arguments, "reduce").toStringRef() != "mean" ||
+                  arguments[0].toTensor().scalar_type() != c10::kBool,
+              "scatter_reduce: reduce='mean' not implemented for 'Bool'");
+}
+
+void check_lu(const FunctionSchema& schema, const IValue* arguments) {
+  TORCH_CHECK(named(schema, arguments, "pivot").toBool(),
+              "linalg.lu_factor(): MPS doesn't allow pivot == False.");
+}
+
+void warn_qr(const FunctionSchema&, const IValue* arguments) {
+  const auto& a = arguments[0].toTensor();
+  if (a.dim() < 2 || std::min(a.size(-1), a.size(-2)) <= 512) return;
+  TORCH_WARN_ONCE(
+      "linalg_qr: MPS implementation is currently limited to min(m,n) <= 512, falling back to "
+      "CPU.");
+}
+
+void warn_avg_pool(const FunctionSchema& schema, const IValue* arguments) {
+  if (named(schema, arguments, "divisor_override").isNone() ||
+      arguments[0].toTensor().scalar_type() != c10::kLong) {
+    return;
+  }
+  TORCH_WARN_ONCE(
+      "MPS: passing divisor to Average Pooling op with int64 input is not supported on MPS "
+      "backend. Falling back on CPU. This may have performance implications.");
+}
+
+const std::unordered_map<std::string, Check> kChecks = {
+    {"aten::mm", check_mm},
+    {"aten::bmm", check_bmm},
+    {"aten::dot", check_dot},
+    {"aten::vdot", check_dot},
+    {"aten::_softmax", check_softmax},
+    {"aten::_adaptive_avg_pool2d", check_adaptive_average},
+    {"aten::adaptive_avg_pool2d", check_adaptive_average},
+    {"aten::adaptive_max_pool2d", check_adaptive_maximum},
+    {"aten::convolution", check_convolution},
+    {"aten::grid_sampler_3d_backward", check_grid_3d_backward},
+    {"aten::index", check_index},
+    {"aten::_index_put_impl_", check_index},
+    {"aten::repeat_interleave", check_repeat_interleave},
+    {"aten::scatter_reduce", check_scatter_reduce},
+    {"aten::scatter_reduce_", check_scatter_reduce},
+    {"aten::linalg_lu", check_lu},
+    {"aten::linalg_lu_factor_ex", check_lu},
+    {"aten::linalg_qr", warn_qr},
+    {"aten::avg_pool2d", warn_avg_pool},
+};
+
+}  // namespace
+
+Check check_for(const std::string& op) {
+  const auto found = kChecks.find(op);
+  return found == kChecks.end() ? nullptr : found->second;
+}
+
+DtypeMask dtypes_to_check(const std::string& op) {
+  if (op != "aten::convolution") return 0;
+  return macos_before(15, 1) ? ~DtypeMask{0} : mask_of(c10::kHalf) | mask_of(c10::kBFloat16);
+}
+
+}  // namespace openmps
