@@ -81,6 +81,18 @@ def metal(
     raise typer.Exit(0 if inspect(file, kernel, include, emit=emit, as_json=as_json) else 1)
 
 
+Pattern = Annotated[str, typer.Argument(help="A part of the name, or a glob.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command(epilog="Example: openmps macs 'M3 Max' --macos 15.1")
+def macs(pattern: Pattern = "", macos: Macos = "", as_json: Json = False) -> None:
+    """List the Macs that --mac can name, with their memory limits."""
+    from openmps.cli.macs import list_macs
+
+    list_macs(pattern, macos, as_json=as_json)
+
+
 def main() -> None:
     try:
         app()
