@@ -61,10 +61,10 @@ def test_a_pattern_that_matches_nothing_is_an_error() -> None:
 def test_the_table_fits_a_terminal_and_follows_macos(python) -> None:
     old = python("-m", "openmps", "macs", "M1 16GB", "--macos", "14.4", COLUMNS="80")
     assert old.returncode == 0, old.stderr
-    head, body = old.stdout.split("─" * 20, 1)
+    head, body = old.stdout.split("M1", 1)
     columns = "recommended buffer high chip GPU cores memory max limit watermark family"
     assert " ".join(head.split()) == columns
-    assert "M1 7 or 8 16 10.67 8.00 18.13 Apple7" in " ".join(body.split())
+    assert "7 or 8 16 10.67 8.00 18.13 Apple7" in " ".join(body.split())
     assert 'openmps run --mac "M1 7-core 16GB" --macos 14.4' in body
     new = python("-m", "openmps", "macs", "M1 16GB", OPENMPS_MACOS="26.1", COLUMNS="80")
     assert "M1 7 or 8 16 11.84 8.88 20.13 Apple7" in " ".join(new.stdout.split())

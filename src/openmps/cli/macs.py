@@ -7,7 +7,6 @@ import json
 import re
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -54,7 +53,7 @@ def _names(mac: Mac) -> list[str]:
 
 def _print_table(macs: list[Mac], macos: Release) -> None:
     console = Console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("chip")
     table.add_column("GPU cores")
     for column in ("memory", "recommended\nmax", "buffer\nlimit", "high\nwatermark"):

@@ -93,6 +93,14 @@ def macs(pattern: Pattern = "", macos: Macos = "", as_json: Json = False) -> Non
     list_macs(pattern, macos, as_json=as_json)
 
 
+@app.command(epilog="Example: openmps ops 'linalg*'")
+def ops(pattern: Pattern = "", as_json: Json = False) -> None:
+    """List the operators of the installed torch, and what a Mac does with each."""
+    from openmps.cli.ops import list_operators
+
+    list_operators(pattern, as_json=as_json)
+
+
 def main() -> None:
     try:
         app()
