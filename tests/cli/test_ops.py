@@ -82,6 +82,12 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
         ops.list_operators("qqqqqqqqqqqq", as_json=False)
 
 
+def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ops, "find_spec", lambda name: None)
+    with pytest.raises(OpenmpsError, match="install torch"):
+        ops.list_operators("", as_json=True)
+
+
 def test_the_table_and_its_summary(python) -> None:
     done = python("-m", "openmps", "ops", "linalg_svd*")
     assert done.returncode == 0, done.stderr

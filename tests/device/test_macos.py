@@ -20,6 +20,7 @@ ANSWERS = {
     "15.1": "YYYYYYYY--",
     "26.0": "YYYYYYYYYY",
     "26.4": "YYYYYYYYYY",
+    "27.0": "YYYYYYYYYY",
 }
 WARNINGS = {
     "14.2": "Can't check whether running on 14.2+ returning one for 14.4+",
@@ -27,14 +28,14 @@ WARNINGS = {
     "26.3": "Can't check whether running on 26.3+ returning one for 26.0+",
     "12.0": "Checking for unexpected MacOS 12.0 returning false",
     "16.1": "Checking for unexpected MacOS 16.1 returning false",
-    "27.0": "Checking for unexpected MacOS 27.0 returning false",
+    "28.0": "Checking for unexpected MacOS 28.0 returning false",
 }
 PROGRAM = f"""
 import json, warnings, torch
 newer = torch.backends.mps.is_macos_or_newer
 warned = {{}}
 answers = []
-for release in {[*ASKED, (12, 0), (16, 1), (27, 0)]}:
+for release in {[*ASKED, (12, 0), (16, 1), (28, 0)]}:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         answers.append("-Y"[newer(*release)])
@@ -67,13 +68,13 @@ def test_the_smaller_variant_reaches_the_program_and_its_children(python) -> Non
     assert done.stdout == "Apple M3 Max 30\n30\n"
 
 
-@pytest.mark.parametrize("macos", ["13.6", "27", "Sonoma"])
+@pytest.mark.parametrize("macos", ["13.6", "28", "Sonoma"])
 def test_a_release_that_is_none_stops_the_run(python, macos: str) -> None:
     done = python("-m", "openmps", "run", "--macos", macos, "-c", "print('ran')")
     assert done.returncode == 2
     assert done.stdout == ""
     assert f"found: '{macos}'" in done.stderr
-    assert "macOS 14, 15 or 26" in done.stderr
+    assert "macOS 14, 15, 26 or 27" in done.stderr
 
 
 def test_another_variant_is_another_mac() -> None:

@@ -175,6 +175,7 @@ def test_recommended_memory_is_what_metal_prints(mac: str, macos: str, megabytes
         ("M3 Pro 18GB", "26.0", 13.32),
         ("M2 Max 96GB", "26.0", 77.76),
         ("M2 Ultra 192GB", "26.0", 161.28),
+        ("M2 Ultra 192GB", "27.0", 161.28),
         ("M3 Ultra 512GB", "26.0", 445.44),
     ],
 )
@@ -223,6 +224,7 @@ def test_the_limit_is_what_pytorch_prints(mac: str, macos: str, gib: str) -> Non
         ("15.1.1", (15, 1)),
         ("26", (26, 0)),
         ("26.4", (26, 4)),
+        ("27", (27, 0)),
         ("macOS 15.2", (15, 2)),
         (" MACOS14.4 ", (14, 4)),
     ],
@@ -232,10 +234,10 @@ def test_macos_releases_parse(text: str, release: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "13.6", "16.0", "25.1", "27.0", "Sonoma", "15.x", "1e9", "14.", "-14", "14.4.1.2"]
+    "text", ["", "13.6", "16.0", "25.1", "28.0", "Sonoma", "15.x", "1e9", "14.", "-14", "14.4.1.2"]
 )
 def test_bad_macos_releases_are_refused(text: str) -> None:
     with pytest.raises(SettingError, match=r"14\.0 or newer") as error:
         parse_macos(text)
     assert error.value.found == repr(text)
-    assert "macOS 14, 15 or 26" in error.value.next_step
+    assert "macOS 14, 15, 26 or 27" in error.value.next_step

@@ -8,8 +8,7 @@ from openmps.errors import SettingError
 
 Release = tuple[int, int]
 
-# Apple went from 15 to 26. PyTorch knows these three and answers questions about no other.
-MAJORS = (14, 15, 26)
+MAJORS = (14, 15, 26, 27)  # Apple went from 15 to 26
 
 
 def parse_macos(text: str) -> Release:
@@ -19,7 +18,7 @@ def parse_macos(text: str) -> Release:
         raise SettingError(
             "no such macOS release, or one too old for PyTorch's mps device",
             found=repr(text),
-            next_step="use 14.0 or newer: any of macOS 14, 15 or 26, such as 14.4, 15.1 or 26.0",
+            next_step="use 14.0 or newer: macOS 14, 15, 26 or 27, such as 14.4, 15.1 or 26.0",
         )
     return int(match[1]), int(match[2] or 0)
 
