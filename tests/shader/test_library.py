@@ -124,7 +124,15 @@ def test_too_much_threadgroup_memory_is_a_pipeline_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("macos", "version"), [((14, 4), 310), ((15, 0), 320), ((15, 6), 320), ((26, 0), 400)]
+    ("macos", "version"),
+    [
+        ((14, 0), 310),
+        ((14, 8), 310),
+        ((15, 0), 320),
+        ((15, 6), 320),
+        ((26, 0), 400),
+        ((26, 4), 400),
+    ],
 )
 def test_the_language_follows_macos(macos: tuple[int, int], version: int) -> None:
     assert language_options(macos).version == version

@@ -116,7 +116,7 @@ def _mac() -> str:
 
     mac = parse_mac(settings.MAC.read(), settings.MACOS.read())
     limit = mac.recommended_max_bytes / 2**30
-    return f"{mac}: {mac.chip.gpu_cores} GPU cores, {limit:.2f} GiB recommended for use"
+    return f"{mac}: {mac.gpu_cores} GPU cores, {limit:.2f} GiB recommended for use"
 
 
 def _cache() -> str:

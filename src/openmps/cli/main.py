@@ -81,6 +81,26 @@ def metal(
     raise typer.Exit(0 if inspect(file, kernel, include, emit=emit, as_json=as_json) else 1)
 
 
+Pattern = Annotated[str, typer.Argument(help="A part of the name, or a glob.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command(epilog="Example: openmps macs 'M3 Max' --macos 15.1")
+def macs(pattern: Pattern = "", macos: Macos = "", as_json: Json = False) -> None:
+    """List the Macs that --mac can name, with their memory limits."""
+    from openmps.cli.macs import list_macs
+
+    list_macs(pattern, macos, as_json=as_json)
+
+
+@app.command(epilog="Example: openmps ops 'linalg*'")
+def ops(pattern: Pattern = "", as_json: Json = False) -> None:
+    """List the operators of the installed torch, and what a Mac does with each."""
+    from openmps.cli.ops import list_operators
+
+    list_operators(pattern, as_json=as_json)
+
+
 def main() -> None:
     try:
         app()

@@ -25,7 +25,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
     table = [
         Patch(bindings, "_has_mps", True, "a compile-time constant that torch.mps reads"),
         Patch(bindings, "_mps_get_name", lambda: mac.metal_name, mac_only),
-        Patch(bindings, "_mps_get_core_count", lambda: mac.chip.gpu_cores, mac_only),
+        Patch(bindings, "_mps_get_core_count", lambda: mac.gpu_cores, mac_only),
         Patch(bindings, "_mps_host_alias_storage", core.host_alias_storage, mac_only),
         Patch(bindings, "_mps_isCaptureEnabled", lambda: False, mac_only),
         Patch(bindings, "_mps_isCapturing", lambda: False, mac_only),

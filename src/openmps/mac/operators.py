@@ -1,4 +1,4 @@
-"""Which operators a Mac has: read from the installed torch, so that every release has its own truth.
+"""Which operators a Mac has: read from the installed torch, so every release has its own truth.
 
 torch's packaged `native_functions.yaml` names the devices that each operator has a kernel for. What
 it does not say (registrations made by hand in the Mac build, other libraries) is written below.
@@ -60,6 +60,7 @@ class _Entry(NamedTuple):
     """One function of the file, as far as devices go."""
 
     name: str
+    decomposes: bool  # into other operators, on every device and under autograd, too
     keys: frozenset[str]
     delegate: str  # the out form that a structured function is generated from
     generated: tuple[str, ...]
@@ -90,7 +91,7 @@ def _classify(entry: _Entry, entries: dict[str, _Entry]) -> Operator:
     name = f"aten::{entry.name}"
     if _has_kernel(entry, entries, "MPS"):
         return Operator(name, Status.NATIVE)
-    if not entry.keys and not entry.delegate or _is_composite(entry):
+    if entry.decomposes or _is_composite(entry):
         return Operator(name, Status.COMPOSITE)
     if entry.delegate:
         if _is_composite(entries[entry.delegate]):
@@ -117,20 +118,32 @@ _KERNEL = re.compile(r"    ([\w, ]+): ")
 
 
 def _entries(text: str) -> Iterator[_Entry]:
-    name, keys, delegate, generated = "", set[str](), "", tuple[str, ...]()
+    name, keys, fields = "", set[str](), dict[str, str]()
     field = ""
     for line in text.splitlines():
         if function := _FUNCTION.match(line):
             if name:
-                yield _Entry(name, frozenset(keys), delegate, generated)
-            name, keys, delegate, generated, field = function[1], set(), "", (), ""
+                yield _entry(name, keys, fields)
+            name, keys, fields, field = function[1], set(), {}, ""
         elif match := _FIELD.match(line):
-            field, value = match[1], match[2].split("#")[0].strip()
-            if field == "structured_delegate":
-                delegate = value
-            elif field == "autogen":
-                generated = tuple(part.strip() for part in value.split(","))
+            field = match[1]
+            fields[field] = match[2].split("#")[0].strip()
         elif field == "dispatch" and (kernel := _KERNEL.match(line)):
             keys.update(part.strip() for part in kernel[1].split(","))
     if name:
-        yield _Entry(name, frozenset(keys), delegate, generated)
+        yield _entry(name, keys, fields)
+
+
+def _entry(name: str, keys: set[str], fields: dict[str, str]) -> _Entry:
+    delegate = fields.get("structured_delegate", "")
+    # `dispatch: {}` means no kernel at all; only a function that says nothing decomposes.
+    decomposes = "CompositeImplicitAutograd" in keys or not ("dispatch" in fields or delegate)
+    generated = _names(fields.get("autogen", ""))
+    # torchgen makes no forms of what decomposes, unless it is a core operator.
+    if decomposes and "core" not in _names(fields.get("tags", "")):
+        generated = ()
+    return _Entry(name, decomposes, frozenset(keys), delegate, generated)
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in listed.strip("[]").split(",") if part.strip())
