@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -35,6 +36,7 @@ _INTERRUPTED = 130
 
 def main() -> int:
     options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _main(options)
     except OpenmpsError as error:
@@ -60,14 +62,25 @@ def _options() -> argparse.Namespace:
         dest="patterns",
         help="only cases whose Class.method contains this, or matches it if it has a *; repeatable",
     )
-    add("--every", type=int, default=1, metavar="N", help="only each N-th case of each class")
-    add("--workers", type=int, default=1, metavar="N")
+    add(
+        "--every",
+        type=_positive(int),
+        default=1,
+        metavar="N",
+        help="only each N-th case of each class",
+    )
+    add("--workers", type=_positive(int), default=1, metavar="N")
     add("--mac", default="M4 16GB", help="the Mac to be (default: %(default)s)")
     add("--macos", default="15.5", help="and its macOS (default: %(default)s)")
-    add("--seconds", type=float, default=300, help="a case may take (default: %(default)s)")
+    add(
+        "--seconds",
+        type=_positive(float),
+        default=300,
+        help="a case may take (default: %(default)s)",
+    )
     add(
         "--memory",
-        type=float,
+        type=_positive(float),
         metavar="GB",
         help="a worker may hold before its case is run again alone, with 85 %% of what the machine "
         "has free (default: half of what is free, shared by the workers, at most 8)",
@@ -85,6 +98,19 @@ def _options() -> argparse.Namespace:
     add("--json", type=Path, metavar="FILE", help="write figures and cases there")
     add("--list-differences", action="store_true", help="a line for each case that does not agree")
     return parser.parse_args()
+
+
+def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"must be more than 0, found {text}")
+        return value
+
+    return read
 
 
 def _main(options: argparse.Namespace) -> int:

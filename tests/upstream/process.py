@@ -7,6 +7,7 @@ that fails would look like a failed test.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -93,20 +94,23 @@ class Worker:
             self._ask(case.name)
             answer = self._answer(self.suite.seconds + _GRACE)
         except _Ended as ended:
-            return self._result(case, ended.outcome, ended.error, time.monotonic() - began, 0)
-        return self._result(
-            case,
-            Outcome(answer["outcome"]),
-            answer["error"],
-            answer["seconds"],
-            answer["peak_mb"],
-        )
+            took = round(time.monotonic() - began, 3)
+            answer = {"outcome": ended.outcome, "error": ended.error, "seconds": took}
+        outcome = Outcome(answer.pop("outcome"))
+        return Result(case.name, outcome, op=case.op, dtype=case.dtype, **answer)
+
+    def kill(self) -> None:
+        """From any thread: the one that waits for the worker cleans up."""
+        process = self._process
+        if process is not None:
+            # The whole session: tests start processes of their own.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         if self._process is None:
             return
-        # The whole session: tests start processes of their own.
-        os.killpg(self._process.pid, signal.SIGKILL)
+        self.kill()
         self._process.wait()
         self._process = None
         os.close(self._questions)
@@ -188,8 +192,3 @@ class Worker:
             found=error,
             next_step=f"read {self.log}; the checkout must be of the installed torch's release",
         )
-
-    def _result(
-        self, case: Case, outcome: Outcome, error: str, seconds: float, peak_mb: int
-    ) -> Result:
-        return Result(case.name, outcome, error, round(seconds, 3), peak_mb, case.op, case.dtype)

@@ -26,6 +26,7 @@ class Outcome(str, Enum):
 @dataclass(frozen=True)
 class Result:
     """error: an exception's last line, a skip's reason, or how the process ended.
+    marked: skipped by a decorator, which was decided when the suite was imported.
     peak_mb: of the whole worker process while the case ran; its imports take the most of it.
     source: which sources of openmps it was taken with."""
 
@@ -37,6 +38,7 @@ class Result:
     op: str = ""
     dtype: str = ""
     source: str = ""
+    marked: bool = False
 
     @property
     def group(self) -> str:

@@ -36,6 +36,8 @@ def run_cases(
                 except queue.Empty:
                     return
                 result = worker.run(case)
+                if problems:  # interrupted: how it ended says nothing about the case
+                    return
                 if result.outcome is Outcome.MEMORY:
                     too_large.append(case)
                 else:
@@ -55,7 +57,10 @@ def run_cases(
             thread.join()
     except KeyboardInterrupt as interrupt:
         problems.append(interrupt)
-        raise
+        for worker in workers:
+            worker.kill()
+        for thread in threads:
+            thread.join()
     if problems:
         raise problems[0]
     _run_alone(suite, too_large, keep)

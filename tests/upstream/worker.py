@@ -9,10 +9,12 @@ stderr, which hold the running case's output only.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import importlib.util
 import json
 import os
+import signal
 import sys
 import time
 import unittest
@@ -28,6 +30,7 @@ from .results import Outcome
 def main() -> None:
     file, questions, answers, seconds, *macos = sys.argv[1:]
     _leave_no_traces(int(questions), int(answers), file)
+    _die_with_parent()
     memory.kill_this_one_first()
     faulthandler.enable(file=2, all_threads=False)
     with os.fdopen(int(questions)) as asked, os.fdopen(int(answers), "w") as told:
@@ -41,6 +44,12 @@ def main() -> None:
             _tell(told, _run(cases[line.rstrip("\n")], float(seconds)))
     # No exit handlers: threads that a test left behind must not hold the process.
     os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """A parent that is killed cannot end its workers, and a hanging one would stay for ever."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def _leave_no_traces(questions: int, answers: int, file: str) -> None:
@@ -107,8 +116,19 @@ def _run(case: unittest.TestCase, seconds: float) -> dict[str, object]:
     took = time.monotonic() - began
     faulthandler.cancel_dump_traceback_later()
     outcome, error = read_outcome(result)
-    peak = memory.peak_bytes() >> 20
-    return {"outcome": outcome.value, "error": error, "seconds": round(took, 3), "peak_mb": peak}
+    return {
+        "outcome": outcome.value,
+        "error": error,
+        "seconds": round(took, 3),
+        "peak_mb": memory.peak_bytes() >> 20,
+        "marked": _is_marked(fresh),
+    }
+
+
+def _is_marked(case: unittest.TestCase) -> bool:
+    """Whether a decorator of unittest says that it is to be skipped."""
+    method = getattr(case, case._testMethodName)
+    return any(getattr(thing, "__unittest_skip__", False) for thing in (type(case), method))
 
 
 def read_outcome(result: unittest.TestResult) -> tuple[Outcome, str]:
