@@ -159,10 +159,7 @@ def _test_file(pytorch: Path) -> Path:
 def _run(options: argparse.Namespace, file: Path, folder: Path, kept: ResultsFile) -> list[Case]:
     """All chosen cases, also those that need not be run again."""
     logs = options.results.resolve().parent
-    variables = {
-        **environment(options.mac, options.macos, folder, _SOURCE),
-        "TMPDIR": str(folder),  # what a killed test leaves behind goes away with it
-    }
+    variables = environment(options.mac, options.macos, folder, _SOURCE)
     suite = Suite(file, logs, variables, options.macos, options.seconds)
     free = available_bytes() / _GIB
     memory_gb = options.memory or min(8.0, free / 2 / options.workers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -13,10 +15,16 @@ def resident_bytes(process: int) -> int:
     """Pages that forked children share with it count once for each."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except (OSError, IndexError, ValueError):  # ended meanwhile
         return 0
-    return pages * _PAGE + sum(resident_bytes(int(child)) for child in children)
+    return pages * _PAGE + sum(resident_bytes(child) for child in _children(process))
+
+
+def _children(process: int) -> Iterator[int]:
+    """Linux keeps them by the thread that started them."""
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            yield from map(int, thread.read_text().split())
 
 
 def available_bytes() -> int:

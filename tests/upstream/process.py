@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ class Worker:
     _questions: int = -1
     _answers: int = -1
     _unread: bytes = b""
+    _scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def log(self) -> Path:
@@ -99,6 +101,9 @@ class Worker:
         outcome = Outcome(answer.pop("outcome"))
         return Result(case.name, outcome, op=case.op, dtype=case.dtype, **answer)
 
+    def held_bytes(self) -> int:
+        return 0 if self._process is None else resident_bytes(self._process.pid)
+
     def kill(self) -> None:
         """From any thread: the one that waits for the worker cleans up."""
         process = self._process
@@ -115,12 +120,23 @@ class Worker:
         self._process = None
         os.close(self._questions)
         os.close(self._answers)
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _start(self) -> None:
         its_questions, self._questions = os.pipe()
         self._answers, its_answers = os.pipe()
         paths = [str(_TESTS), self.suite.variables.get("PYTHONPATH", "")]
-        variables = {**self.suite.variables, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        # What a killed test leaves behind, a half-built extension for one, must not meet the next.
+        self._scratch = tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True, prefix="openmps-upstream-"
+        )
+        variables = {
+            **self.suite.variables,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "TMPDIR": self._scratch.name,
+            "TORCH_EXTENSIONS_DIR": self._scratch.name,
+        }
         command = [sys.executable, "-m", f"{__package__.rpartition('.')[2]}.worker"]
         command += [str(self.suite.file), str(its_questions), str(its_answers)]
         command += [str(self.suite.seconds), *([self.suite.macos] if self.suite.macos else [])]

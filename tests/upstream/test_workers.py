@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from .results import Outcome, Result
 from .running import run_cases
 
 FILE = """
-import os, signal, subprocess, sys, time, unittest
+import os, signal, subprocess, sys, tempfile, time, unittest
 
 print("imported")
 
@@ -60,6 +63,9 @@ class TestAll(unittest.TestCase):
         self.assertEqual(os.getcwd(), os.path.dirname(__file__))
     def test_n_process(self): raise RuntimeError(str(os.getpid()))
     def test_o_process(self): raise RuntimeError(str(os.getpid()))
+    def test_p_scratch(self):
+        folder = tempfile.mkdtemp()
+        raise RuntimeError(os.path.dirname(os.path.dirname(folder)))
 """
 
 CAP = 300 << 20
@@ -105,6 +111,7 @@ def test_every_case_has_its_outcome_and_the_next_one_is_run(suite: Suite) -> Non
         "m_unseen": Outcome.PASSED,
         "n_process": Outcome.FAILED,
         "o_process": Outcome.FAILED,
+        "p_scratch": Outcome.FAILED,
     }
     assert {name: result.error for name, result in results.items() if result.error} == {
         "b_fail": "AssertionError: 1 != 2 : told",
@@ -118,6 +125,7 @@ def test_every_case_has_its_outcome_and_the_next_one_is_run(suite: Suite) -> Non
         "l_killed": "killed from outside: no memory was left",
         "n_process": results["n_process"].error,
         "o_process": results["n_process"].error,  # the same process
+        "p_scratch": f"RuntimeError: {tempfile.gettempdir()}",
     }
     assert results["e_skip"].marked
     assert not results["e_skip_in_it"].marked
@@ -182,3 +190,31 @@ def test_an_error_of_the_runner_ends_the_run(suite: Suite) -> None:
 
     with pytest.raises(ZeroDivisionError):
         run_cases(suite, cases, [worker], keep, alone=False)
+
+
+def test_an_interruption_ends_what_runs_and_blames_no_case(suite: Suite) -> None:
+    suite = dataclasses.replace(suite, seconds=500)
+    worker = Worker(suite, 1, CAP)
+    cases = [case for case in worker.load() if "a_pass" in case.name or "j_hang" in case.name]
+    kept: list[Result] = []
+
+    def keep(result: Result) -> None:
+        kept.append(result)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cases(suite, cases, [worker], keep, alone=False)
+    assert [result.outcome for result in kept] == [Outcome.PASSED]
+    assert worker.held_bytes() == 0
+
+
+def test_nothing_is_left_in_the_folder_for_temporary_files(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    assert (
+        results_of(suite, "p_scratch", "h_abort")["p_scratch"].error == f"RuntimeError: {scratch}"
+    )
+    assert list(scratch.iterdir()) == []
