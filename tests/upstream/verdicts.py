@@ -1,0 +1,55 @@
+"""Whether an outcome is what the suite expects on a Mac."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from .results import Outcome, Result
+
+
+class Verdict(str, Enum):
+    AGREES = "agree"
+    DIFFERS = "differ"
+    LISTED = "listed"  # told, but counted for nothing
+
+
+# What the suite skips by a decorator it skips on a Mac too, since it was told that it is on one,
+# unless the reason is one of these: then it may be this machine that lacks something.
+_MACHINE = re.compile(
+    r"\b(RAM|memory|buffer|slow|linux|MTL_|not (installed|available|found)|no module|compiled "
+    r"(with|without))",
+    re.IGNORECASE,
+)
+
+# What a test may find while it runs and a Mac would find as well: parameters that do not go
+# together, other devices. Every other reason found then may be a defect of ours.
+_SAME_ON_A_MAC = re.compile(
+    r"only applies to|has no \w+ parameter|disallows .* together with|not supported for bool"
+    r"|only runs on \W*(cpu|cuda|xpu|meta)",
+    re.IGNORECASE,
+)
+
+
+def verdict(result: Result) -> Verdict:
+    if result.outcome in (Outcome.PASSED, Outcome.EXPECTED_FAILURE):
+        return Verdict.AGREES
+    if result.outcome is Outcome.MEMORY:
+        return Verdict.LISTED
+    if result.outcome is Outcome.SKIPPED:
+        return Verdict.AGREES if _is_skipped_on_a_mac(result) else Verdict.LISTED
+    return Verdict.DIFFERS
+
+
+def _is_skipped_on_a_mac(result: Result) -> bool:
+    if result.marked:
+        return _MACHINE.search(result.error) is None
+    return _SAME_ON_A_MAC.search(result.error) is not None
+
+
+def cause(result: Result) -> str:
+    """One line."""
+    if result.outcome is Outcome.UNEXPECTED_SUCCESS:
+        return "succeeds, where the suite expects a Mac to fail"
+    line = " ".join(result.error.split()) or "no message"
+    return line if result.outcome is Outcome.FAILED else f"{result.outcome.value}: {line}"
