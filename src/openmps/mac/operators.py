@@ -30,8 +30,13 @@ class Operators(NamedTuple):
     sparse: frozenset[str]  # names with a kernel for sparse mps tensors
 
 
-# MPSFallback.mm registers these to run on the CPU whatever the variable says.
-_ALWAYS_ON_CPU = ("aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U")
+# MPSFallback.mm registers these to run on the CPU whatever the variable says; and once the second
+# one has a kernel for Macs, no longer.
+_ALWAYS_ON_CPU = {
+    "aten::embedding_renorm_": "",
+    "aten::linalg_svd": "aten::_linalg_svd.U",
+    "aten::linalg_svd.U": "aten::_linalg_svd.U",
+}
 
 # Registered by torch's Python code, on every platform.
 _IN_PYTHON = ("aten::linalg_lu_solve.out", "aten::linalg_lu_solve")
@@ -74,8 +79,8 @@ def read_operators(native_functions: str) -> Operators:
         dense[f"aten::{entry.name}"] = _classify(entry, entries)
         for name in entry.generated:
             dense.setdefault(f"aten::{name}", Operator(f"aten::{name}", Status.COMPOSITE))
-    for name in _ALWAYS_ON_CPU:
-        if name in dense:
+    for name, until in _ALWAYS_ON_CPU.items():
+        if name in dense and (not until or dense[until].status is not Status.NATIVE):
             dense[name] = Operator(name, Status.FALLS_BACK)
     for name in (*_IN_PYTHON, *_ELSEWHERE):
         dense[name] = Operator(name, Status.NATIVE)
