@@ -1,0 +1,99 @@
+"""Dtypes that an operator takes on a Mac and not on PyTorch's CPU: computed in another one.
+
+Read in the types that the Mac's kernels are instantiated for and in the suite's `dtypesIfMPS`,
+which its `test_dtypes` checks on Macs; found by running every operator's samples on the CPU.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Widened(NamedTuple):
+    operators: str  # as in refusals
+    dtypes: str
+    through: str  # one dtype, in which the CPU has a kernel; the result is cast back
+
+
+_CHEBYSHEV = " ".join(
+    f"special_{prefix}chebyshev_polynomial_{kind}" for prefix in ("", "shifted_") for kind in "tuvw"
+)
+_SPECIAL = (
+    "special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 "
+    "special_modified_bessel_i0 special_modified_bessel_i1 "
+    "special_modified_bessel_k0 special_modified_bessel_k1 "
+    "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 "
+    "special_spherical_bessel_j0 special_erfcx special_zeta "
+    f"special_hermite_polynomial_h special_hermite_polynomial_he {_CHEBYSHEV}"
+)
+
+_IN_HALF_PRECISION = (
+    Widened(_SPECIAL, "half", "float32"),
+    Widened("_cdist_forward _cdist_backward linalg_householder_product", "half", "float32"),
+    Widened("avg_pool3d avg_pool3d_backward", "half", "float32"),
+    Widened("polar", "float16", "float32"),
+    Widened("_fft_r2c", "float16", "float32"),
+)
+
+_OF_BOOLS = (
+    Widened("ceil floor trunc threshold relu kthvalue median nanmedian trace", "bool", "uint8"),
+    Widened("clamp clamp_min clamp_max", "bool", "uint8"),
+    Widened("reflection_pad1d reflection_pad2d reflection_pad3d", "bool", "uint8"),
+    Widened("replication_pad1d replication_pad2d replication_pad3d", "bool", "uint8"),
+    Widened("max_pool2d max_pool2d_with_indices max_pool3d_with_indices", "bool", "uint8"),
+    Widened("pow.Tensor_Tensor pow.Tensor_Tensor_out pow_.Tensor", "bool", "uint8"),
+    # Not in uint8: a sum must not wrap, and dividing by zero is no error on a Mac.
+    Widened("dot vdot fmod remainder floor_divide linspace", "bool", "float32"),
+    Widened("div.Tensor_mode div.out_mode div_.Tensor_mode", "bool", "float32"),
+)
+
+# Whole numbers beyond 2**24 lose digits here and not on a Mac.
+_OF_INTEGERS = (
+    Widened("silu", "bool small_int", "float32"),
+    Widened("_log_softmax", "small_int", "float32"),
+    Widened("glu mish softplus huber_loss log_sigmoid_forward", "bool small_int", "float32"),
+    Widened(
+        "native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
+        "bool small_int",
+        "float32",
+    ),
+    Widened("avg_pool2d", "bool small_int", "float32"),
+    Widened("avg_pool3d", "bool small_int", "float32"),
+    Widened("max_unpool2d max_unpool3d", "bool integral", "float32"),
+    Widened("adaptive_max_pool2d", "bool integral", "float32"),
+    Widened("max_pool2d_with_indices_backward", "bool integral", "float32"),
+    Widened("lerp", "bool integral", "float32"),
+    Widened("histc", "integral", "float32"),
+    # Not uint8 and int64, which the targets may be.
+    Widened("nll_loss_forward nll_loss2d_forward", "bool int8 int16 int32", "float32"),
+    Widened("upsample_trilinear3d", "uint8", "float32"),
+)
+
+# PyTorch's CPU has next to nothing in complex32.
+_OF_SMALL_COMPLEX = (
+    Widened(
+        "angle exp expm1 sigmoid exp2 log log10 log1p log2 sinh cosh tanh sqrt reciprocal rsqrt "
+        "sinc sin cos tan asin acos atan asinh acosh atanh",
+        "complex32",
+        "complex64",
+    ),
+    Widened(
+        "div logaddexp lerp pow addcdiv equal logical_and logical_or logical_xor logical_not",
+        "complex32",
+        "complex64",
+    ),
+    Widened("mm bmm addmm baddbmm addbmm addmv linear dot vdot", "complex32", "complex64"),
+    Widened("sum mean prod cumsum cumprod _logcumsumexp trace", "complex32", "complex64"),
+    Widened("gather scatter scatter_add masked_scatter_ eye", "complex32", "complex64"),
+    Widened("linalg_cross linalg_householder_product im2col polar", "complex32", "complex64"),
+    Widened("reflection_pad1d reflection_pad2d reflection_pad3d", "complex32", "complex64"),
+    Widened("replication_pad1d replication_pad2d replication_pad3d", "complex32", "complex64"),
+    Widened("_fft_c2c _fft_c2r", "complex32", "complex64"),
+)
+
+WIDENED: tuple[Widened, ...] = (
+    *_IN_HALF_PRECISION,
+    *_OF_BOOLS,
+    *_OF_INTEGERS,
+    *_OF_SMALL_COMPLEX,
+)
