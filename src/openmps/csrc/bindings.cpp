@@ -59,28 +59,26 @@ PyObject* activate(PyObject*, PyObject* args) {
   END_HANDLE_TH_ERRORS
 }
 
-// refuse(operators, dtype_mask, of, error, text): before activate.
+// refuse(operator, dtype_mask, of, error, text): before activate.
 PyObject* refuse(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
-  PyObject* operators = nullptr;
+  const char* op = nullptr;
   unsigned long long dtypes = 0;
   const char *of = nullptr, *error = nullptr, *text = nullptr;
-  if (!PyArg_ParseTuple(args, "OKsss", &operators, &dtypes, &of, &error, &text)) return nullptr;
-  for (const auto& name : strings(operators)) add_refusal(name, {dtypes, of, error, text});
+  if (!PyArg_ParseTuple(args, "sKsss", &op, &dtypes, &of, &error, &text)) return nullptr;
+  add_refusal(op, {dtypes, of, error, text});
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 
-// widen(operators, dtype_mask, through): before activate.
+// widen(operator, dtype_mask, through): before activate.
 PyObject* widen(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
-  PyObject* operators = nullptr;
+  const char* op = nullptr;
   unsigned long long dtypes = 0;
   int through = 0;
-  if (!PyArg_ParseTuple(args, "OKi", &operators, &dtypes, &through)) return nullptr;
-  for (const auto& name : strings(operators)) {
-    add_widening(name, {dtypes, static_cast<c10::ScalarType>(through)});
-  }
+  if (!PyArg_ParseTuple(args, "sKi", &op, &dtypes, &through)) return nullptr;
+  add_widening(op, {dtypes, static_cast<c10::ScalarType>(through)});
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

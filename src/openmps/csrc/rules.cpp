@@ -137,6 +137,8 @@ void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch:
       if (mask_of(*leading) & refusal.dtypes) refuse(refusal, schema, *leading, dense);
     } else if (refusal.of == "common") {
       if (mask_of(common) & refusal.dtypes) refuse(refusal, schema, common, dense);
+    } else if (refusal.of == "every") {
+      if ((seen & ~refusal.dtypes) == 0) refuse(refusal, schema, *leading, dense);
     } else {
       for_each_tensor(schema, stack, first,
                       [&](const at::Tensor& tensor, const c10::Argument& from) {

@@ -22,7 +22,7 @@ inline DtypeMask mask_of(const at::Tensor& tensor) {
 
 struct Refusal {
   DtypeMask dtypes;
-  std::string of;     // "first", "any", "common" or an argument's name: whose dtype counts
+  std::string of;     // whose dtype: "first", "any" or "every" tensor's, "common", or an argument
   std::string error;  // the Python exception
   std::string text;   // with {dtype}, {metal}, {op} and {layout}
 };

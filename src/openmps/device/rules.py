@@ -8,6 +8,7 @@ from types import ModuleType
 
 from openmps.errors import OpenmpsError
 from openmps.mac.chips import Mac
+from openmps.mac.dtypes import expand, expand_widened
 from openmps.mac.operators import Operators, Status, read_operators
 
 _NOT_STRICT = (
@@ -21,6 +22,12 @@ def hand_over(core: ModuleType, torch: Path, mac: Mac, engine: str, strict: bool
     operators = installed_operators(torch)
     if not strict:
         warnings.warn(_NOT_STRICT, stacklevel=4)
+    for name, refusals in expand(operators.dense, mac.macos).items():
+        for refusal in refusals:
+            core.refuse(name, *refusal)
+    for name, widenings in expand_widened(operators.dense).items():
+        for widening in widenings:
+            core.widen(name, *widening)
     dense = operators.dense.values()
     core.activate(
         engine,
