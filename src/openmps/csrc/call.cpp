@@ -1,5 +1,7 @@
 #include "call.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include <string_view>
 #include <unordered_set>
 
@@ -32,14 +34,25 @@ bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
+// Those operators see all their tensors before they start, and say which devices they found. The
+// others only notice, when they bind a tensor, that it has no Metal buffer.
+bool is_pointwise(const std::string& op) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& name : dispatcher.getAllOpNames()) {
+    if (name.name == op && dispatcher.findOp(name)->hasTag(at::Tag::pointwise)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
   if (!written && other.dim() == 0) return;
   if (kTakesCpuTensors.count(op) != 0 || op.rfind("c10d::", 0) == 0) return;
-  TORCH_CHECK(false,
+  TORCH_CHECK(!is_pointwise(op),
               "Expected all tensors to be on the same device, but found at least two devices, ",
               kMpsDevice, " and ", other.device(), "!");
+  TORCH_CHECK(false, "Placeholder storage has not been allocated on MPS device!");
 }
 
 Call::~Call() {
@@ -185,6 +198,18 @@ size_t Call::settle(const Argument& argument) {
                                argument.backing.storage_offset());
   }
   return grown;
+}
+
+std::vector<std::optional<at::Tensor>> optional_tensors(const c10::IValue& list) {
+  std::vector<std::optional<at::Tensor>> tensors;
+  for (const c10::IValue& element : list.toListRef()) {
+    if (element.isTensor()) {
+      tensors.emplace_back(element.toTensor());
+    } else {
+      tensors.emplace_back(std::nullopt);
+    }
+  }
+  return tensors;
 }
 
 }  // namespace openmps

@@ -59,4 +59,7 @@ class Call {
 // beside mps ones. A CPU tensor without dimensions passes as a scalar, unless it is written to.
 void check_same_device(const std::string& op, const at::Tensor& other, bool written);
 
+// The elements of an argument of type Tensor?[]. TorchScript passes a plain list of tensors there.
+std::vector<std::optional<at::Tensor>> optional_tensors(const c10::IValue& list);
+
 }  // namespace openmps

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "call.h"
 #include "mac.h"
 
 namespace openmps {
@@ -21,7 +22,7 @@ bool macos_before(unsigned major, unsigned minor) {
   return mac().macos_major < major || (mac().macos_major == major && mac().macos_minor < minor);
 }
 
-void check_mm(const FunctionSchema&, const IValue* arguments) {
+void check_mm(const FunctionSchema&, IValue* arguments) {
   const auto& a = arguments[0].toTensor();
   const auto& b = arguments[1].toTensor();
   TORCH_CHECK(a.dtype() == b.dtype(),
@@ -29,14 +30,14 @@ void check_mm(const FunctionSchema&, const IValue* arguments) {
               " != ", b.dtype());
 }
 
-void check_bmm(const FunctionSchema&, const IValue* arguments) {
+void check_bmm(const FunctionSchema&, IValue* arguments) {
   const auto& a = arguments[0].toTensor();
   const auto& b = arguments[1].toTensor();
   TORCH_CHECK(a.dtype() == b.dtype(), "Expected arguments of same type but got ", a.dtype(),
               " and ", b.dtype());
 }
 
-void check_dot(const FunctionSchema&, const IValue* arguments) {
+void check_dot(const FunctionSchema&, IValue* arguments) {
   const auto& a = arguments[0].toTensor();
   const auto& b = arguments[1].toTensor();
   TORCH_CHECK(a.scalar_type() == b.scalar_type(),
@@ -44,7 +45,7 @@ void check_dot(const FunctionSchema&, const IValue* arguments) {
               " and ", b.scalar_type());
 }
 
-void check_softmax(const FunctionSchema& schema, const IValue* arguments) {
+void check_softmax(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(!named(schema, arguments, "half_to_float").toBool(),
               "softmax with half to float conversion is not supported on MPS");
 }
@@ -84,19 +85,28 @@ Plane output_plane(const IValue& size) {
 
 bool is_image(const Tensor& tensor) { return tensor.dim() == 3 || tensor.dim() == 4; }
 
-void check_adaptive_average(const FunctionSchema&, const IValue* arguments) {
+void check_adaptive_average(const FunctionSchema&, IValue* arguments) {
   const auto& input = arguments[0].toTensor();
   if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), true);
 }
 
-void check_adaptive_maximum(const FunctionSchema&, const IValue* arguments) {
+void check_adaptive_maximum(const FunctionSchema&, IValue* arguments) {
   const auto& input = arguments[0].toTensor();
   if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), false);
 }
 
-void check_convolution(const FunctionSchema& schema, const IValue* arguments) {
+void check_same_type(const Tensor& input, const Tensor& other, const char* name) {
+  TORCH_CHECK(input.options().type_equal(other.options()), "Input type (", input.toString(),
+              ") and ", name, " type (", other.toString(), ") should be the same");
+}
+
+void check_convolution(const FunctionSchema& schema, IValue* arguments) {
   const auto& input = arguments[0].toTensor();
   const auto& weight = arguments[1].toTensor();
+  check_same_type(input, weight, "weight");
+  if (arguments[2].isTensor() && arguments[2].toTensor().defined()) {
+    check_same_type(input, arguments[2].toTensor(), "bias");
+  }
   const auto type = input.scalar_type();
   TORCH_CHECK(!named(schema, arguments, "transposed").toBool() || weight.dim() != 5 ||
                   (type != c10::kHalf && type != c10::kBFloat16),
@@ -105,39 +115,44 @@ void check_convolution(const FunctionSchema& schema, const IValue* arguments) {
                               "Output channels > 65536 not supported at the MPS device. ");
 }
 
-void check_grid_3d_backward(const FunctionSchema& schema, const IValue* arguments) {
+void check_grid_3d_backward(const FunctionSchema& schema, IValue* arguments) {
   const auto mode = named(schema, arguments, "interpolation_mode").toInt();
   TORCH_CHECK_NOT_IMPLEMENTED(
       mode == 0 || mode == 1,
       "grid_sampler_3d backward on MPS only supports bilinear and nearest interpolation");
 }
 
-void check_index(const FunctionSchema&, const IValue* arguments) {
+void check_index(const FunctionSchema&, IValue* arguments) {
   int given = 0;
-  for (const auto& index : arguments[1].toOptionalTensorVector()) {
+  for (const auto& index : optional_tensors(arguments[1])) {
     if (index && index->defined()) ++given;
   }
   TORCH_CHECK(given <= 16,
               "Current limit allows up to 16 indices to be used in MPS indexing kernels");
 }
 
-void check_repeat_interleave(const FunctionSchema&, const IValue* arguments) {
+// A Mac's sort keeps equal elements in order whether asked to or not.
+void make_stable(const FunctionSchema& schema, IValue* arguments) {
+  arguments[static_cast<size_t>(*schema.argumentIndexWithName("stable"))] = true;
+}
+
+void check_repeat_interleave(const FunctionSchema&, IValue* arguments) {
   const auto type = arguments[0].toTensor().scalar_type();
   TORCH_CHECK(type == c10::kLong || type == c10::kInt, "repeats has to be Long or Int tensor");
 }
 
-void check_scatter_reduce(const FunctionSchema& schema, const IValue* arguments) {
+void check_scatter_reduce(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(named(schema, arguments, "reduce").toStringRef() != "mean" ||
                   arguments[0].toTensor().scalar_type() != c10::kBool,
               "scatter_reduce: reduce='mean' not implemented for 'Bool'");
 }
 
-void check_lu(const FunctionSchema& schema, const IValue* arguments) {
+void check_lu(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(named(schema, arguments, "pivot").toBool(),
               "linalg.lu_factor(): MPS doesn't allow pivot == False.");
 }
 
-void warn_qr(const FunctionSchema&, const IValue* arguments) {
+void warn_qr(const FunctionSchema&, IValue* arguments) {
   const auto& a = arguments[0].toTensor();
   if (a.dim() < 2 || std::min(a.size(-1), a.size(-2)) <= 512) return;
   TORCH_WARN_ONCE(
@@ -145,7 +160,7 @@ void warn_qr(const FunctionSchema&, const IValue* arguments) {
       "CPU.");
 }
 
-void warn_avg_pool(const FunctionSchema& schema, const IValue* arguments) {
+void warn_avg_pool(const FunctionSchema& schema, IValue* arguments) {
   if (named(schema, arguments, "divisor_override").isNone() ||
       arguments[0].toTensor().scalar_type() != c10::kLong) {
     return;
@@ -168,6 +183,7 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::grid_sampler_3d_backward", check_grid_3d_backward},
     {"aten::index", check_index},
     {"aten::_index_put_impl_", check_index},
+    {"aten::sort", make_stable},
     {"aten::repeat_interleave", check_repeat_interleave},
     {"aten::scatter_reduce", check_scatter_reduce},
     {"aten::scatter_reduce_", check_scatter_reduce},

@@ -10,8 +10,8 @@
 
 namespace openmps {
 
-// Throws what the Mac throws, or warns as it warns.
-using Check = void (*)(const c10::FunctionSchema& schema, const c10::IValue* arguments);
+// Throws what the Mac throws, warns as it warns, or makes an argument what the Mac takes it for.
+using Check = void (*)(const c10::FunctionSchema& schema, c10::IValue* arguments);
 
 // The check of "aten::mm" and the like, or nullptr.
 Check check_for(const std::string& op);

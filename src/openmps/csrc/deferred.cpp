@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "call.h"
 #include "header.h"
 #include "reports.h"
 
@@ -71,7 +72,7 @@ bool mend_index(Stack& arguments) {
   bool any = false;
   int64_t dim = 0;
   int64_t position = 0;  // among the indices that are given: what the kernel calls the dimension
-  for (const std::optional<Tensor>& given : arguments[1].toOptionalTensorVector()) {
+  for (const std::optional<Tensor>& given : optional_tensors(arguments[1])) {
     if (!given || !is_index(*given)) {
       mended.push_back(given);
       const bool mask = given && given->defined();

@@ -38,6 +38,8 @@ void alert_if_not_deterministic(const c10::FunctionSchema& schema, const torch::
   if (name == "aten::_index_put_impl_") {
     const auto* accumulate = argument(schema, stack, first, "accumulate");
     if (accumulate->toBool()) context.alertNotDeterministic("index_put_with_accumulate_mps");
+  } else if (name.rfind("aten::index_add", 0) == 0) {
+    context.alertNotDeterministic("index_put_with_accumulate_mps");  // which it then calls
   } else if (name.rfind("aten::index_reduce", 0) == 0) {
     if (reduces_by(reduce, {"prod", "mean"})) context.alertNotDeterministic("index_reduce_mps");
   } else if (name.rfind("aten::scatter_add", 0) == 0 ||
