@@ -201,6 +201,14 @@ def test_widened() -> None:
     assert found["aten::sin"] == ((mask("complex32"), number("complex64")),)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["max_unpool2d", "max_pool2d_with_indices_backward", "nll_loss_forward", "gather", "kthvalue"],
+)
+def test_indices_and_targets_are_not_widened(name: str) -> None:
+    assert not any(rule.dtypes & mask("int64") for rule in expand_widened([name])[name])
+
+
 def test_what_is_widened_is_not_refused() -> None:
     names = installed_names()
     refusals = expand(names)

@@ -142,9 +142,20 @@ void check_repeat_interleave(const FunctionSchema&, IValue* arguments) {
 }
 
 void check_scatter_reduce(const FunctionSchema& schema, IValue* arguments) {
-  TORCH_CHECK(named(schema, arguments, "reduce").toStringRef() != "mean" ||
-                  arguments[0].toTensor().scalar_type() != c10::kBool,
+  const auto& reduce = named(schema, arguments, "reduce").toStringRef();
+  const auto type = arguments[0].toTensor().scalar_type();
+  TORCH_CHECK(reduce != "mean" || type != c10::kBool,
               "scatter_reduce: reduce='mean' not implemented for 'Bool'");
+  TORCH_CHECK(reduce != "prod" || type != c10::kLong,
+              "Failed to create function state object for: scatter_prod_dense_long_long");
+}
+
+// A Mac hands them to MPSGraph as doubles, which most complex numbers cannot become.
+void check_factors(const FunctionSchema& schema, IValue* arguments) {
+  for (const char* factor : {"beta", "alpha"}) {
+    const auto& value = named(schema, arguments, factor);
+    if (value.isScalar()) static_cast<void>(value.toScalar().toDouble());
+  }
 }
 
 void check_lu(const FunctionSchema& schema, IValue* arguments) {
@@ -173,6 +184,9 @@ void warn_avg_pool(const FunctionSchema& schema, IValue* arguments) {
 const std::unordered_map<std::string, Check> kChecks = {
     {"aten::mm", check_mm},
     {"aten::bmm", check_bmm},
+    {"aten::addmm", check_factors},
+    {"aten::addmv", check_factors},
+    {"aten::addr", check_factors},
     {"aten::dot", check_dot},
     {"aten::vdot", check_dot},
     {"aten::_softmax", check_softmax},
@@ -201,6 +215,9 @@ Check check_for(const std::string& op) {
 }
 
 DtypeMask dtypes_to_check(const std::string& op) {
+  if (op == "aten::addmm" || op == "aten::addmv") {
+    return mask_of(c10::kComplexFloat) | mask_of(c10::kComplexHalf);
+  }
   if (op != "aten::convolution") return 0;
   return macos_before(15, 1) ? ~DtypeMask{0} : mask_of(c10::kHalf) | mask_of(c10::kBFloat16);
 }

@@ -9,11 +9,14 @@ using at::Tensor;
 using c10::ScalarType;
 
 // The dtype that `narrow`'s partner in the wide computation becomes again: a float made from
-// complex numbers is as narrow as they were.
+// complex numbers is as narrow as they were, and so are complex numbers made from floats.
 std::optional<ScalarType> narrowed(ScalarType type, ScalarType narrow, ScalarType wide) {
   if (type == wide) return narrow;
   if (c10::isComplexType(narrow) && type == c10::toRealValueType(wide)) {
     return c10::toRealValueType(narrow);
+  }
+  if (c10::isFloatingType(narrow) && type == c10::toComplexType(wide)) {
+    return c10::toComplexType(narrow);
   }
   return std::nullopt;
 }

@@ -308,9 +308,6 @@ _LOSS_RULES = (
     ),
 )
 
-# alpha and beta become doubles on the way to MPSGraph, which a complex number cannot.
-_TO_DOUBLE = "value cannot be converted to type double without overflow"
-
 _LINEAR_ALGEBRA_RULES = (
     _no_kernel("mm", "bool unsigned", "matmul_{metal}"),
     _no_kernel("bmm", "bool unsigned", "naive_bmm_{metal}"),
@@ -328,8 +325,6 @@ _LINEAR_ALGEBRA_RULES = (
         "MPS device does not support addr for non-float input",
         of="vec1",
     ),
-    _invalid("addmm addmv addr", "complex128", _TO_DOUBLE, of="beta"),
-    _invalid("addmm addmv addr", "complex128", _TO_DOUBLE, of="alpha"),
     _invalid(
         "linalg_lu_factor_ex linalg_lu _linalg_det _linalg_slogdet",
         "complex64",
