@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from openmps.errors import OpenmpsError
 
@@ -77,11 +77,7 @@ class Worker:
     def load(self) -> list[Case]:
         """Starts it, unless it runs. All cases of the suite."""
         if self._process is None:
-            self._start()
-            try:
-                answer = self._answer(self.suite.seconds_to_load)
-            except _Ended as ended:
-                self._refuse(ended.error)
+            answer = self._first_answer()
             if "refused" in answer:
                 self.stop()
                 self._refuse(str(answer["refused"]))
@@ -122,6 +118,16 @@ class Worker:
         os.close(self._answers)
         if self._scratch is not None:
             self._scratch.cleanup()
+
+    def _first_answer(self, attempts: int = 3) -> dict[str, Any]:
+        """Again if it was killed: a machine that many share is out of memory for a moment."""
+        self._start()
+        try:
+            return self._answer(self.suite.seconds_to_load)
+        except _Ended as ended:
+            if ended.outcome is not Outcome.MEMORY or attempts == 1:
+                self._refuse(ended.error)
+        return self._first_answer(attempts - 1)
 
     def _start(self) -> None:
         its_questions, self._questions = os.pipe()
@@ -202,7 +208,7 @@ class Worker:
     def _log(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def _refuse(self, error: str) -> None:
+    def _refuse(self, error: str) -> NoReturn:
         raise SuiteUnusable(
             f"{self.suite.file} cannot be loaded",
             found=error,

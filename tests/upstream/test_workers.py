@@ -181,6 +181,17 @@ def test_a_file_that_ends_the_process(suite: Suite) -> None:
     assert caught.value.found == "SIGABRT at test_small.py:1 <module>"
 
 
+def test_a_worker_that_is_killed_while_it_loads_gets_another_chance(suite: Suite) -> None:
+    mark = suite.file.parent / "killed"
+    kill = "import os; open('killed', 'a').write('x'); os.kill(os.getpid(), 9)"
+    suite.file.write_text(f"import os\nif not os.path.exists('killed'):\n  {kill}\n{FILE}")
+    assert results_of(suite, "a_pass")["a_pass"].outcome is Outcome.PASSED
+    suite.file.write_text(kill)
+    with pytest.raises(SuiteUnusable, match="killed from outside"):
+        Worker(suite, 1, CAP).load()
+    assert mark.read_text() == "xxxx"
+
+
 def test_an_error_of_the_runner_ends_the_run(suite: Suite) -> None:
     worker = Worker(suite, 1, CAP)
     cases = worker.load()
