@@ -18,6 +18,7 @@ from pathlib import Path
 from openmps.errors import OpenmpsError
 from openmps.mac.chips import parse_mac
 
+from . import processor
 from .cases import Case, select
 from .mac_stubs import environment, write_sysctl
 from .memory import available_bytes
@@ -159,7 +160,7 @@ def _test_file(pytorch: Path) -> Path:
 def _run(options: argparse.Namespace, file: Path, folder: Path, kept: ResultsFile) -> list[Case]:
     """All chosen cases, also those that need not be run again."""
     logs = options.results.resolve().parent
-    variables = environment(options.mac, options.macos, folder, _SOURCE)
+    variables = environment(options.mac, options.macos, folder, _SOURCE) | processor.variables()
     suite = Suite(file, logs, variables, options.macos, options.seconds)
     free = available_bytes() / _GIB
     memory_gb = options.memory or min(8.0, free / 2 / options.workers)
