@@ -1,7 +1,7 @@
 """A processor that says more than it can: some virtual machines advertise AMX and do not have it.
 
-oneDNN believes them, and a bfloat16 product on the plain CPU ends the process. That is no difference
-between our device and a Mac, so oneDNN is then told what it may use.
+oneDNN believes them, and a bfloat16 product on the plain CPU ends the process. That says nothing
+about our device, so oneDNN is then told what it may use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 #include "checks.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/native/ConvUtils.h>
 
 #include <unordered_map>
 
@@ -35,6 +36,10 @@ void check_bmm(const FunctionSchema&, IValue* arguments) {
   const auto& b = arguments[1].toTensor();
   TORCH_CHECK(a.dtype() == b.dtype(), "Expected arguments of same type but got ", a.dtype(),
               " and ", b.dtype());
+  if (!macos_before(15, 0) || a.dim() != 3 || b.dim() != 3) return;
+  TORCH_CHECK(a.size(0) * a.size(1) * b.size(2) <= (int64_t{1} << 32),
+              "Tiling of batch matmul for larger than 2**32 entries only available from MacOS15 "
+              "onwards");
 }
 
 void check_dot(const FunctionSchema&, IValue* arguments) {
@@ -100,6 +105,22 @@ void check_same_type(const Tensor& input, const Tensor& other, const char* name)
               ") and ", name, " type (", other.toString(), ") should be the same");
 }
 
+// Before macOS 15.1 no size of the output may be larger, whatever the text says.
+void check_output_sizes(const FunctionSchema& schema, const IValue* arguments) {
+  constexpr int64_t kLargest = 65536;
+  const auto& input = arguments[0].toTensor();
+  const auto& weight = arguments[1].toTensor();
+  if (input.dim() < 3 || named(schema, arguments, "transposed").toBool()) return;
+  const auto sizes = at::native::conv_output_size(
+      input.sizes(), weight.sizes(), named(schema, arguments, "padding").toDimVector(),
+      named(schema, arguments, "stride").toDimVector(),
+      named(schema, arguments, "dilation").toDimVector());
+  for (const auto size : sizes) {
+    TORCH_CHECK_NOT_IMPLEMENTED(size <= kLargest,
+                                "Output channels > 65536 not supported at the MPS device. ");
+  }
+}
+
 void check_convolution(const FunctionSchema& schema, IValue* arguments) {
   const auto& input = arguments[0].toTensor();
   const auto& weight = arguments[1].toTensor();
@@ -111,8 +132,7 @@ void check_convolution(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(!named(schema, arguments, "transposed").toBool() || weight.dim() != 5 ||
                   (type != c10::kHalf && type != c10::kBFloat16),
               "ConvTranspose 3D with BF16 or FP16 types is not supported on MPS");
-  TORCH_CHECK_NOT_IMPLEMENTED(!macos_before(15, 1) || weight.dim() < 1 || weight.size(0) <= 65536,
-                              "Output channels > 65536 not supported at the MPS device. ");
+  if (macos_before(15, 1)) check_output_sizes(schema, arguments);
 }
 
 void check_grid_3d_backward(const FunctionSchema& schema, IValue* arguments) {
@@ -146,6 +166,12 @@ void check_scatter_reduce(const FunctionSchema& schema, IValue* arguments) {
   const auto type = arguments[0].toTensor().scalar_type();
   TORCH_CHECK(reduce != "mean" || type != c10::kBool,
               "scatter_reduce: reduce='mean' not implemented for 'Bool'");
+  if (type == c10::kLong && (reduce == "amin" || reduce == "amax")) {
+    TORCH_CHECK(!macos_before(15, 0),
+                "scatter_reduce(amin/amax) on int64 requires macOS 15 or newer");
+    TORCH_CHECK(arguments[0].toTensor().is_contiguous(),
+                "scatter_reduce(amin/amax) on int64 currently requires contiguous self");
+  }
   TORCH_CHECK(reduce != "prod" || type != c10::kLong,
               "Failed to create function state object for: scatter_prod_dense_long_long");
 }
