@@ -9,6 +9,7 @@
 #include "determinism.h"
 #include "fallback.h"
 #include "generator.h"
+#include "profiler.h"
 #include "rules.h"
 #include "widen.h"
 
@@ -44,6 +45,8 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   const auto& arguments = schema.arguments();
   const size_t first = stack->size() - arguments.size();
 
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
   Call call(schema.name());
   bool elsewhere = false;  // a factory-like operator that was told to answer on another device
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -56,6 +59,7 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
 
   const auto component = c10::toBackendComponent(backing().key);
   const auto key = c10::toRuntimePerBackendFunctionalityKey(functionality, component);
+  scope.restart();
   op.redispatchBoxed(c10::DispatchKeySet(key), stack);
 
   call.settle();
@@ -100,6 +104,8 @@ void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* s
   if (rules != nullptr) {
     if (is_strict()) enforce(*rules, schema, *stack, first);
     if (backing().is_cpu() && needs_widening(*rules, *stack, first)) {
+      profiler::Scope scope;
+      if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
       return run_widened(*rules, op, stack, on_backing);
     }
   }

@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "header.h"
+#include "profiler.h"
 #include "reports.h"
 
 namespace openmps {
@@ -14,6 +15,11 @@ namespace {
 using at::Tensor;
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
+  profiler::Scope scope;
+  // Natively some copies are kernels: operations.
+  if (profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_copy(self, source, non_blocking);
+  }
   BackingView to(self);
   BackingView from(source);
   to.get().copy_(from.get(), non_blocking);
@@ -33,6 +39,8 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 
 at::Scalar local_scalar_dense(const Tensor& self) {
   raise_report();
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kCopy)) scope.begin_reading(self);
   BackingView from(self);
   return at::_local_scalar_dense(from.get());
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "boxed.h"
+#include "profiler.h"
 #include "rules.h"
 
 namespace openmps {
@@ -27,6 +28,7 @@ bool fallback_is_enabled() {
 }
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const profiler::FallbackScope scope(op, *stack);
   // Real copies there and back, as on a Mac: that is what makes a fallback slow.
   at::native::cpu_fallback(op, stack);
 }

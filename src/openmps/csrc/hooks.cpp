@@ -9,6 +9,7 @@
 #include "generator.h"
 #include "mac.h"
 #include "memory.h"
+#include "profiler.h"
 #include "reports.h"
 
 namespace openmps {
@@ -70,12 +71,10 @@ struct Hooks : at::MPSHooksInterface {
   size_t getMaxBufferLength() const { return mac().max_buffer_bytes; }  // torch 2.11 has none
   void setMemoryFraction(double ratio) const override { memory::set_high_watermark(ratio); }
 
-  void profilerStartTrace(const std::string&, bool) const override {
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        false,
-        "openmps has no torch.mps.profiler yet. Use torch.profiler, which sees mps operators.");
+  void profilerStartTrace(const std::string& mode, bool wait) const override {
+    profiler::start_trace(mode, wait);
   }
-  void profilerStopTrace() const override {}
+  void profilerStopTrace() const override { profiler::stop_trace(); }
 
   uint32_t acquireEvent(bool timing) const override { return events().acquire(timing); }
   void releaseEvent(uint32_t id) const override { events().release(id); }

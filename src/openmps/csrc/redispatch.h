@@ -16,6 +16,7 @@
 #include "boxed.h"
 #include "call.h"
 #include "header.h"
+#include "profiler.h"
 #include "rules.h"
 
 namespace openmps {
@@ -26,6 +27,7 @@ struct Parameter {
   T value;
   explicit Parameter(const char*, T v) : value(v) {}
   T pass() { return std::forward<T>(value); }
+  void list(profiler::Tensors&) const {}
   const at::Tensor* find(const at::Tensor&) const { return nullptr; }
   const c10::Storage* find_storage(const c10::Storage&) const { return nullptr; }
 };
@@ -40,6 +42,7 @@ struct TensorParameter {
       check_same_device(op, t, written);
     }
   }
+  void list(profiler::Tensors& tensors) const { tensors.push_back(&original); }
   const at::Tensor* find(const at::Tensor& result) const {
     return view.is_of_mps() && view.get().is_same(result) ? &original : nullptr;
   }
@@ -75,6 +78,9 @@ struct Parameter<const std::optional<at::Tensor>&> {
     return passed;
   }
   ~Parameter() { passed.reset(); }
+  void list(profiler::Tensors& tensors) const {
+    if (tensor) tensor->list(tensors);
+  }
   const at::Tensor* find(const at::Tensor& result) const {
     return tensor ? tensor->find(result) : nullptr;
   }
@@ -102,6 +108,9 @@ struct Parameter<const at::ITensorListRef&> {
     }
   }
   const at::ITensorListRef& pass() { return passed; }
+  void list(profiler::Tensors& tensors) const {
+    for (const auto& tensor : originals) tensors.push_back(&tensor);
+  }
   const at::Tensor* find(const at::Tensor& result) const {
     for (size_t i = 0; i < views.size(); ++i) {
       if (views[i].is_same(result)) return &originals[i];
@@ -163,12 +172,20 @@ struct OnBacking<Op, Result(Args...)> {
   }
 
   static Result with(Parameter<Args>&&... parameter) {
+    profiler::Scope scope;
+    if (profiler::wants(profiler::Kind::kOperation)) watch(scope, parameter...);
     if constexpr (std::is_same_v<Result, at::Tensor&>) {
       Op::redispatch(backing().keys, parameter.pass()...);
       return written(parameter...);
     } else {
       return to_mps(Op::redispatch(backing().keys, parameter.pass()...), parameter...);
     }
+  }
+
+  C10_NOINLINE static void watch(profiler::Scope& scope, const Parameter<Args>&... parameter) {
+    profiler::Tensors tensors;
+    (parameter.list(tensors), ...);
+    scope.begin_operation(Op::name, Op::overload_name, tensors);
   }
 
   // The argument that an in-place operator returns.
