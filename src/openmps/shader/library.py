@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import struct
 import threading
+import time
 from typing import Any, NoReturn, Protocol
 
 from torch import Tensor, get_num_threads
@@ -17,8 +18,16 @@ from openmps.errors import ShaderError
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library, parse_library
 from openmps.shader.arguments import Block, Casts, bind
-from openmps.shader.grid import THREADGROUP_BYTES, check_memory, read_axes, read_memory, sizes
+from openmps.shader.grid import (
+    THREADGROUP_BYTES,
+    Size,
+    check_memory,
+    read_axes,
+    read_memory,
+    sizes,
+)
 from openmps.shader.language import language_options
+from openmps.shader.launches import Launch, observers
 from openmps.shader.native_errors import cast_error
 from openmps.targets.base import (
     BUFFERS,
@@ -49,15 +58,19 @@ class MetalKernel:
     __slots__ = (
         "_built",
         "_error_buffer",
+        "_kernel",
         "_launch",
         "_limit",
         "_name",
         "_pool",
+        "_source",
         "_tensor_extent",
         "_threadgroups",
     )
 
-    def __init__(self, kernel: Kernel, built: CompiledKernel, device: Device) -> None:
+    def __init__(self, kernel: Kernel, source: str, built: CompiledKernel, device: Device) -> None:
+        self._kernel = kernel
+        self._source = source
         self._name = kernel.name
         self._built = built
         self._launch = built.launch
@@ -129,9 +142,23 @@ class MetalKernel:
         if self._threadgroups or threadgroup_memory is not None:
             self._give_memory(block, threadgroup_memory)
         if 0 not in grid_size:
-            self._launch(block.address)
+            if observers:
+                self._launch_observed(block, args, arg_casts, grid_size, group_threads)
+            else:
+                self._launch(block.address)
         block.clear()
         self._pool.append(block)
+
+    def _launch_observed(
+        self, block: Block, args: tuple[Any, ...], casts: Any, grid: Size, group: Size
+    ) -> None:
+        start_ns = time.monotonic_ns()
+        self._launch(block.address)
+        launch = Launch(
+            self._kernel, self._source, args, casts, grid, group, start_ns, time.monotonic_ns()
+        )
+        for observer in tuple(observers):
+            observer(launch)
 
     def _give_memory(self, block: Block, asked: Any) -> None:
         memory = {} if asked is None else read_memory(asked)
@@ -183,7 +210,7 @@ class ShaderLibrary:
             if name not in self.__dict__:
                 built = target.kernel(library, name)
                 _check_pipeline(built)
-                self.__dict__[name] = MetalKernel(kernel, built, device)
+                self.__dict__[name] = MetalKernel(kernel, library.source.text, built, device)
         made: MetalKernel = self.__dict__[name]
         return made
 
