@@ -35,6 +35,10 @@ SHADER_TIME_LIMIT = Setting(
     "OPENMPS_SHADER_TIME_LIMIT", "0", "Seconds after which a Metal kernel is stopped; 0: never."
 )
 
+TRACE_FILE = Setting(
+    "OPENMPS_TRACE_FILE", "", "Where torch.mps.profiler writes its trace; empty: a new file here."
+)
+
 ALL = (
     ACTIVE,
     ENGINE,
@@ -46,6 +50,7 @@ ALL = (
     CXXFLAGS,
     SHADER_CXX,
     SHADER_TIME_LIMIT,
+    TRACE_FILE,
 )
 
 _ON = frozenset({"1", "true", "yes", "on"})

@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from openmps.device import streams
+from openmps.device.trace import Tracer
 from openmps.mac.chips import Mac
+from openmps.shader import capture
 
 
 class Patch(NamedTuple):
@@ -22,14 +24,23 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
 
     bindings = torch._C
     mac_only = "compiled into Mac builds only"
+    no_instruments = "without Xcode's Instruments, a trace is a file: stop() writes it"
+    tracer = Tracer(core, bindings._mps_profilerStartTrace, bindings._mps_profilerStopTrace)
+    captures = capture.Captures(core)
     table = [
         Patch(bindings, "_has_mps", True, "a compile-time constant that torch.mps reads"),
         Patch(bindings, "_mps_get_name", lambda: mac.metal_name, mac_only),
         Patch(bindings, "_mps_get_core_count", lambda: mac.gpu_cores, mac_only),
         Patch(bindings, "_mps_host_alias_storage", core.host_alias_storage, mac_only),
-        Patch(bindings, "_mps_isCaptureEnabled", lambda: False, mac_only),
-        Patch(bindings, "_mps_isCapturing", lambda: False, mac_only),
-        Patch(bindings, "_mps_compileShader", _shader_compiler(core, mac, engine), mac_only),
+        Patch(bindings, "_mps_profilerStartTrace", tracer.start, no_instruments),
+        Patch(bindings, "_mps_profilerStopTrace", tracer.stop, no_instruments),
+        Patch(bindings, "_mps_isCaptureEnabled", capture.is_enabled, mac_only),
+        Patch(bindings, "_mps_isCapturing", captures.is_capturing, mac_only),
+        Patch(bindings, "_mps_startCapture", captures.start, mac_only),
+        Patch(bindings, "_mps_stopCapture", captures.stop, mac_only),
+        Patch(
+            bindings, "_mps_compileShader", _shader_compiler(core, mac, engine, tracer), mac_only
+        ),
         Patch(bindings, "_mps_loadMetalllib", _refuse_bytes, mac_only),
         Patch(bindings, "_mps_loadMetallibFromPath", _refuse_path, mac_only),
         Patch(
@@ -65,8 +76,11 @@ def apply(table: list[Patch]) -> None:
             function.cache_clear()
 
 
-def _shader_compiler(core: ModuleType, mac: Mac, engine: str) -> Callable[[str], Any]:
+def _shader_compiler(
+    core: ModuleType, mac: Mac, engine: str, tracer: Tracer
+) -> Callable[[str], Any]:
     def compile_here(source: str) -> Any:
+        tracer.watch_launches()
         if engine != "cpu":
             raise NotImplementedError(
                 f"openmps cannot run Metal shaders on its {engine} engine yet. "
