@@ -54,13 +54,12 @@ _OF_BOOLS = (
 _OF_INTEGERS = (
     Widened("silu", "bool small_int", "float32"),
     Widened("_log_softmax", "small_int", "float32"),
-    Widened("glu mish softplus huber_loss log_sigmoid_forward", "bool small_int", "float32"),
+    Widened("glu mish softplus huber_loss log_sigmoid_forward avg_pool2d", "small_int", "float32"),
     Widened(
         "native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
-        "bool small_int",
+        "small_int",
         "float32",
     ),
-    Widened("avg_pool2d", "bool small_int", "float32"),
     Widened("avg_pool3d", "bool small_int", "float32"),
     Widened("adaptive_max_pool2d", "bool integral", "float32"),
     # Not int64, which the indices are.
