@@ -145,6 +145,8 @@ def test_dunder_names_are_kept() -> None:
         ),
         ("renorm", "complex64", "RuntimeError: Failed to create function state object for: "
          "renorm_{metal}"),
+        ("glu", "bool", "RuntimeError: {op}: MPSGraph does not support {dtype}"),
+        ("var.correction", "complex64", "RuntimeError: {op}: MPSGraph does not support {dtype}"),
         ("mul.Tensor", "float8_e4m3fn", "RuntimeError: Undefined type {dtype}"),
         (
             "pow.Tensor_Tensor",

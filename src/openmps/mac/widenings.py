@@ -31,6 +31,9 @@ _IN_HALF_PRECISION = (
     Widened(_SPECIAL, "half", "float32"),
     Widened("_cdist_forward _cdist_backward linalg_householder_product", "half", "float32"),
     Widened("avg_pool3d avg_pool3d_backward", "half", "float32"),
+    # The CPU has these, and rounds at every step; a Mac computes in float32.
+    Widened("grid_sampler_2d grid_sampler_3d", "half", "float32"),
+    Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32"),
     Widened("polar", "float16", "float32"),
     Widened("_fft_r2c", "float16", "float32"),
 )
@@ -51,19 +54,18 @@ _OF_BOOLS = (
 _OF_INTEGERS = (
     Widened("silu", "bool small_int", "float32"),
     Widened("_log_softmax", "small_int", "float32"),
-    Widened("glu mish softplus huber_loss log_sigmoid_forward", "bool small_int", "float32"),
+    Widened("glu mish softplus huber_loss log_sigmoid_forward avg_pool2d", "small_int", "float32"),
     Widened(
         "native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
-        "bool small_int",
+        "small_int",
         "float32",
     ),
-    Widened("avg_pool2d", "bool small_int", "float32"),
     Widened("avg_pool3d", "bool small_int", "float32"),
     Widened("adaptive_max_pool2d", "bool integral", "float32"),
     # Not int64, which the indices are.
     Widened("max_unpool2d max_unpool3d", "bool small_int", "float32"),
     Widened("max_pool2d_with_indices_backward", "bool small_int", "float32"),
-    Widened("lerp", "bool integral", "float32"),
+    Widened("lerp", "integral", "float32"),
     Widened("histc", "integral", "float32"),
     # Not uint8 and int64, which the targets may be.
     Widened("nll_loss_forward nll_loss2d_forward", "bool int8 int16 int32", "float32"),
