@@ -243,6 +243,9 @@ Check check_for(const std::string& op) {
 DtypeMask dtypes_to_check(const std::string& op) {
   constexpr DtypeMask kAll = ~DtypeMask{0};
   if (op == "aten::bmm") return macos_before(15, 0) ? kAll : 0;
+  if (op == "aten::addmm" || op == "aten::addmv") {
+    return mask_of(c10::kComplexFloat) | mask_of(c10::kComplexHalf);
+  }
   if (op != "aten::convolution") return 0;
   return macos_before(15, 1) ? kAll : mask_of(c10::kHalf) | mask_of(c10::kBFloat16);
 }
