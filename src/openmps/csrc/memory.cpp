@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "mac.h"
+#include "spin_lock.h"
 
 namespace openmps::memory {
 namespace {
@@ -18,7 +19,7 @@ constexpr double kHighWatermark = 1.7;
 constexpr double kLowWatermark = 1.4;
 
 struct Books {
-  std::mutex mutex;
+  SpinLock lock;
   std::unique_ptr<Pools> pools;
   ska::flat_hash_map<const void*, Buffer*> by_address;
 };
@@ -26,7 +27,7 @@ struct Books {
 // Never destroyed: tensors may be freed while the process ends.
 Books& g_books = *new Books();
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<SpinLock>;
 
 // Whether `end` is where a number that began at `text` ended properly.
 bool is_whole(const char* text, const char* end) {
@@ -79,8 +80,8 @@ std::unique_ptr<Pools> open_pools() {
 
 // A child of fork() must not inherit the lock from a thread that it does not have.
 void survive_forks() {
-  pthread_atfork([] { g_books.mutex.lock(); }, [] { g_books.mutex.unlock(); },
-                 [] { g_books.mutex.unlock(); });
+  pthread_atfork([] { g_books.lock.lock(); }, [] { g_books.lock.unlock(); },
+                 [] { g_books.lock.unlock(); });
 }
 
 // The caller holds the lock.
@@ -110,22 +111,22 @@ c10::CachingAllocator::Stat to_torch(const Stat& from) {
 }  // namespace
 
 Buffer* take(size_t bytes) {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   return pools().take(bytes);
 }
 
 Bytes give_back(Buffer* buffer) noexcept {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   return give_back_locked(buffer);
 }
 
 void remember_address(const void* address, Buffer* buffer) {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   g_books.by_address[address] = buffer;
 }
 
 bool give_back_address(const void* address, Bytes* bytes) noexcept {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   const auto found = g_books.by_address.find(address);
   if (found == g_books.by_address.end()) return false;
   *bytes = give_back_locked(found->second);
@@ -134,39 +135,39 @@ bool give_back_address(const void* address, Bytes* bytes) noexcept {
 }
 
 void machine_has_no_more(size_t bytes, const std::string& cause) {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   TORCH_CHECK(false, pools().shortage(rounded(bytes), ""),
               " They fit the Mac, and this machine has no more: ", cause);
 }
 
 bool is_open() noexcept {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   return g_books.pools != nullptr;
 }
 
 void empty_cache() {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   pools().release_cached();
 }
 
 void set_high_watermark(double ratio) {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   pools().set_high_watermark(ratio);
 }
 
 size_t allocated_bytes() {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   return static_cast<size_t>(pools().allocated().current);
 }
 
 size_t driver_bytes() {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   return pools().driver_bytes();
 }
 
 c10::CachingDeviceAllocator::DeviceStats statistics() {
   constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   c10::CachingDeviceAllocator::DeviceStats stats;
   stats.allocated_bytes[kAll] = to_torch(pools().allocated());
   stats.reserved_bytes[kAll] = to_torch(pools().reserved());
@@ -174,12 +175,12 @@ c10::CachingDeviceAllocator::DeviceStats statistics() {
 }
 
 void reset_peak() {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   for (auto* stat : {&pools().allocated(), &pools().reserved()}) stat->peak = stat->current;
 }
 
 void reset_accumulated() {
-  const Lock lock(g_books.mutex);
+  const Lock lock(g_books.lock);
   for (auto* stat : {&pools().allocated(), &pools().reserved()}) {
     stat->allocated = 0;
     stat->freed = 0;
