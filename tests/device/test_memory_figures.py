@@ -47,6 +47,17 @@ def test_cpu_memory_is_not_counted(settled):
     assert kept[0].sum() == 100
 
 
+@pytest.mark.filterwarnings("ignore:The operator 'aten::linalg_eig' is not currently supported")
+def test_a_fallback_counts_its_copies_and_not_what_the_cpu_takes(settled, monkeypatch):
+    monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+    square = torch.eye(64, device="mps")
+    torch.accelerator.reset_accumulated_memory_stats()
+    values, vectors = torch.linalg.eig(square)
+    assert (values.device.type, vectors.device.type) == ("mps", "mps")
+    taken = torch.accelerator.memory_stats()["allocated_bytes.all.allocated"]
+    assert taken == 512 + 32768  # 64 and 64 x 64 numbers of 8 bytes, as they come back
+
+
 def test_scratch_memory_of_a_convolution_is_given_back(settled):
     before = torch.mps.current_allocated_memory()
     data = torch.ones(2, 3, 32, 32, device="mps", requires_grad=True)
