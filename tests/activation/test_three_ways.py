@@ -26,6 +26,11 @@ def test_the_environment(python) -> None:
     assert (done.stdout, done.stderr) == (ADDED, "")
 
 
+def test_activate_where_the_environment_activates_too(python) -> None:
+    done = python("-c", f"import openmps; openmps.activate(); {ADD}", OPENMPS="1", timeout=120)
+    assert (done.stdout, done.stderr) == (ADDED, "")
+
+
 def test_activation_after_torch_has_answered_that_there_is_no_mps(python) -> None:
     done = python(
         "-c",

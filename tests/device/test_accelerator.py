@@ -1,21 +1,9 @@
 from __future__ import annotations
 
-import gc
 import time
 
 import pytest
 import torch
-
-GIBIBYTE = 1 << 30
-
-
-@pytest.fixture
-def settled():
-    """No garbage of earlier tests is freed while memory is being counted."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def test_the_device_is_there():
@@ -54,110 +42,6 @@ def test_synchronize_and_empty_cache_return_nothing():
     assert torch.mps.empty_cache() is None
     assert torch.accelerator.synchronize() is None
     assert torch.accelerator.empty_cache() is None
-
-
-@pytest.mark.usefixtures("settled")
-def test_allocated_memory_counts_exact_bytes():
-    before = torch.mps.current_allocated_memory()
-    tensor = torch.empty(1000, device="mps")
-    assert torch.mps.current_allocated_memory() - before == 4000
-    half = torch.empty(10, 10, dtype=torch.float16, device="mps")
-    assert torch.mps.current_allocated_memory() - before == 4200
-    view = tensor[10:]
-    assert torch.mps.current_allocated_memory() - before == 4200
-    del tensor
-    assert torch.mps.current_allocated_memory() - before == 4200
-    del view
-    assert torch.mps.current_allocated_memory() - before == 200
-    del half
-    assert torch.mps.current_allocated_memory() == before
-
-
-@pytest.mark.usefixtures("settled")
-def test_results_of_operators_are_counted():
-    before = torch.mps.current_allocated_memory()
-    tensor = torch.ones(100, device="mps")
-    result = torch.linalg.norm(tensor.view(10, 10) @ tensor.view(10, 10), dim=1)
-    assert torch.mps.current_allocated_memory() - before == 400 + 40
-    del tensor, result
-    assert torch.mps.current_allocated_memory() == before
-
-
-@pytest.mark.usefixtures("settled")
-def test_a_graph_holds_memory_until_it_is_freed():
-    before = torch.mps.current_allocated_memory()
-    leaf = torch.ones(100, device="mps", requires_grad=True)
-    loss = leaf.exp().sin().sum()
-    assert torch.mps.current_allocated_memory() - before > 400 + 4
-    loss.backward()
-    del loss
-    assert torch.mps.current_allocated_memory() - before == 800
-    del leaf
-    assert torch.mps.current_allocated_memory() == before
-
-
-def test_driver_memory_is_no_less_than_allocated_memory():
-    tensor = torch.empty(1 << 20, device="mps")
-    assert torch.mps.driver_allocated_memory() >= torch.mps.current_allocated_memory()
-    assert tensor.device.type == "mps"
-
-
-def test_recommended_memory_is_that_of_a_mac():
-    recommended = torch.mps.recommended_max_memory()
-    assert 4 * GIBIBYTE < recommended < 512 * GIBIBYTE
-    assert recommended % (16 << 10) == 0
-
-
-@pytest.mark.parametrize("fraction", [1, "0.5", None])
-def test_memory_fraction_must_be_a_float(fraction):
-    with pytest.raises(TypeError, match="must be `float`"):
-        torch.mps.set_per_process_memory_fraction(fraction)
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 2.1])
-def test_memory_fraction_has_a_range(fraction):
-    with pytest.raises(ValueError, match="Allowed range: 0~2"):
-        torch.mps.set_per_process_memory_fraction(fraction)
-
-
-@pytest.fixture
-def tight_memory(settled):
-    """Room for one more megabyte."""
-    allowed = torch.mps.current_allocated_memory() + (1 << 20)
-    torch.mps.set_per_process_memory_fraction(allowed / torch.mps.recommended_max_memory())
-    yield
-    torch.mps.set_per_process_memory_fraction(1.7)  # PyTorch's default
-
-
-GREEDY = {
-    "empty": lambda: torch.empty(1 << 19, device="mps"),
-    "rand": lambda: torch.rand(1 << 19, device="mps"),
-    "move": lambda: torch.ones(1 << 19).to("mps"),
-    "result": lambda: torch.ones(1, device="mps").repeat(1 << 19),
-    "boxed_result": lambda: torch.nn.functional.pad(torch.ones(1, device="mps"), (0, 1 << 19)),
-    "storage": lambda: torch.UntypedStorage(2 << 20, device="mps"),
-    "resize": lambda: torch.empty(0, device="mps").resize_(1 << 19),
-    "out": lambda: torch.cat([torch.ones(1 << 17, device="mps")] * 2, out=torch.ones(0).to("mps")),
-}
-
-
-@pytest.mark.usefixtures("tight_memory")
-@pytest.mark.parametrize("name", GREEDY)
-def test_memory_limit_is_kept(name):
-    before = torch.mps.current_allocated_memory()
-    with pytest.raises(RuntimeError, match="MPS backend out of memory"):
-        GREEDY[name]()
-    assert torch.mps.current_allocated_memory() == before
-    assert torch.ones(100, device="mps").sum().item() == 100
-
-
-def test_memory_limit_can_be_lifted():
-    try:
-        for fraction in (0.5, 2.0, 0.0):
-            torch.mps.set_per_process_memory_fraction(fraction)
-            assert torch.ones(2, device="mps").sum().item() == 2
-    finally:
-        torch.mps.set_per_process_memory_fraction(1.7)
 
 
 def test_events_time_the_work_between_them():
@@ -239,39 +123,6 @@ def test_device_index():
     with torch.accelerator.device_index(0):
         assert torch.ones(1, device="mps").get_device() == 0
     assert torch.accelerator.current_device_index() == 0
-
-
-@pytest.mark.usefixtures("settled")
-def test_accelerator_memory_figures():
-    before = torch.accelerator.memory_allocated()
-    assert before == torch.mps.current_allocated_memory()
-    torch.accelerator.reset_peak_memory_stats()
-    tensor = torch.empty(10_000, device="mps")
-    assert torch.accelerator.memory_allocated() - before == 40_000
-    del tensor
-    assert torch.accelerator.memory_allocated() == before
-    assert torch.accelerator.max_memory_allocated() - before == 40_000
-    torch.accelerator.reset_peak_memory_stats()
-    assert torch.accelerator.max_memory_allocated() == before
-    assert torch.accelerator.memory_reserved() >= before
-    assert torch.accelerator.max_memory_reserved() >= torch.accelerator.memory_reserved()
-
-
-@pytest.mark.usefixtures("settled")
-def test_memory_statistics_accumulate():
-    torch.accelerator.reset_accumulated_memory_stats()
-    for _ in range(3):
-        torch.empty(100, device="mps")
-    stats = torch.accelerator.memory_stats()
-    assert stats["allocated_bytes.all.allocated"] == 1200
-    assert stats["allocated_bytes.all.freed"] == 1200
-    assert stats["allocated_bytes.all.current"] == torch.mps.current_allocated_memory()
-
-
-def test_memory_info_has_free_and_total():
-    free, total = torch.accelerator.get_memory_info()
-    assert 0 < free <= total
-    assert total == torch.mps.recommended_max_memory()
 
 
 def test_device_capability_lists_the_dtypes_of_a_mac():

@@ -110,15 +110,6 @@ def test_resize_with_a_memory_format():
     assert tensor.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_a_resized_tensor_is_freed_with_its_new_size():
-    before = torch.mps.current_allocated_memory()
-    tensor = torch.empty(10, device="mps")
-    tensor.resize_(1000)
-    assert torch.mps.current_allocated_memory() - before == 4000
-    del tensor
-    assert torch.mps.current_allocated_memory() == before
-
-
 def test_set_to_another_tensor_shares_its_storage():
     source = torch.arange(6.0, device="mps")
     tensor = torch.empty(0, device="mps")

@@ -5,6 +5,7 @@
 #include "backing.h"
 #include "mac.h"
 #include "memory.h"
+#include "reports.h"
 #include "twin.h"
 
 namespace openmps {
@@ -19,9 +20,11 @@ struct Allocator final : c10::DeviceAllocator {
     backing_allocator()->copy_data(destination, source, bytes);
   }
 
-  bool initialized() override { return true; }
+  bool initialized() override { return memory::is_open(); }
 
   void emptyCache(c10::MempoolId_t) override {
+    finish();
+    memory::empty_cache();
     if (!backing().is_cpu()) c10::getDeviceAllocator(backing().device.type())->emptyCache();
   }
 
@@ -36,7 +39,7 @@ struct Allocator final : c10::DeviceAllocator {
   // Same rule as ATen/mps/MPSAllocator: (recommended - driver, recommended).
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
     const auto limit = mac().recommended_max_bytes;
-    const auto used = memory::reserved_bytes();
+    const auto used = memory::driver_bytes();
     return {used < limit ? limit - used : 0, limit};
   }
 };

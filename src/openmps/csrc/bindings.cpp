@@ -4,13 +4,13 @@
 #include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "accountant.h"
 #include "attention.h"
 #include "backing.h"
 #include "boxed.h"
 #include "header.h"
 #include "hooks.h"
 #include "mac.h"
-#include "memory.h"
 #include "one_accelerator.h"
 #include "operators.h"
 #include "profiler.h"
@@ -50,7 +50,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
   g_strict = strict != 0;
   choose_backing(c10::Device(engine).type());
-  memory::set_high_watermark(memory::initial_high_watermark());
+  if (backing().is_cpu()) install_accountant();
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();

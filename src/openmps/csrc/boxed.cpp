@@ -4,6 +4,7 @@
 
 #include <torch/library.h>
 
+#include "accountant.h"
 #include "backing.h"
 #include "call.h"
 #include "determinism.h"
@@ -60,7 +61,10 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   const auto component = c10::toBackendComponent(backing().key);
   const auto key = c10::toRuntimePerBackendFunctionalityKey(functionality, component);
   scope.restart();
-  op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  {
+    const Counting counting(!elsewhere);
+    op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  }
 
   call.settle();
   if (elsewhere) return;

@@ -1,11 +1,11 @@
 #include "call.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <string_view>
 #include <unordered_set>
 
-#include "memory.h"
 #include "sparse.h"
 
 namespace openmps {
@@ -44,6 +44,11 @@ bool is_pointwise(const std::string& op) {
   return false;
 }
 
+bool has_bytes_for_its_shape(const at::Tensor& t) {
+  return at::detail::computeStorageNbytes(t.sizes(), t.strides(), t.itemsize(),
+                                          t.storage_offset()) <= t.storage().nbytes();
+}
+
 }  // namespace
 
 void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
@@ -57,7 +62,7 @@ void check_same_device(const std::string& op, const at::Tensor& other, bool writ
 
 Call::~Call() {
   try {
-    settle();
+    settle_all(/*failed=*/true);
   } catch (...) {  // an operator's own exception is on its way; it says more
   }
   for (auto& argument : arguments_) {
@@ -173,31 +178,29 @@ void Call::to_mps(c10::IValue& result) {
   }
 }
 
-void Call::settle() {
+void Call::settle_all(bool failed) {
   if (settled_) return;
   settled_ = true;
-  size_t grown = 0;
   for (const auto& argument : arguments_) {
-    if (argument.written) grown += settle(argument);
+    if (argument.written) settle(argument, failed);
   }
-  if (grown != 0) memory::check_grown(grown);
 }
 
-size_t Call::settle(const Argument& argument) {
+void Call::settle(const Argument& argument, bool failed) {
   if (!is_plain(argument.mps)) {
     settle_sparse(argument.mps, argument.backing,
                   [this](const at::Tensor& part) { return to_mps(part); });
-    return 0;
+    return;
   }
   auto& impl = *argument.mps.unsafeGetTensorImpl();
   const auto storage = storage_to_mps(argument.backing.storage());
   if (!storage.is_alias_of(impl.unsafe_storage())) impl.set_storage_keep_dtype(storage);
-  const auto grown = follow_twin(*storage.unsafeGetStorageImpl());
+  follow_twin(*storage.unsafeGetStorageImpl());
+  if (failed && !has_bytes_for_its_shape(argument.backing)) return;
   if (!same_geometry(argument.mps, argument.backing)) {
     impl.set_sizes_and_strides(argument.backing.sizes(), argument.backing.strides(),
                                argument.backing.storage_offset());
   }
-  return grown;
 }
 
 std::vector<std::optional<at::Tensor>> optional_tensors(const c10::IValue& list) {

@@ -25,9 +25,8 @@ class Call {
   void to_backing(c10::IValue& argument, bool written);
   void to_mps(c10::IValue& result);
 
-  // Carries resizes and storage swaps over to the written arguments. Runs in the destructor too:
-  // an operator that throws half-way leaves no mps tensor on freed bytes.
-  void settle();
+  // Carries resizes and storage swaps over to the written arguments.
+  void settle() { settle_all(/*failed=*/false); }
 
   // Elements of the first mps argument: how far a random operator moves its generator.
   int64_t elements() const { return elements_; }
@@ -46,7 +45,10 @@ class Call {
   at::Tensor add(const at::Tensor& argument, bool written);
   c10::Storage storage_to_backing(const c10::Storage& mps);
   c10::Storage storage_to_mps(const c10::Storage& backing);
-  size_t settle(const Argument& argument);  // by how many bytes it grew
+  // Runs in the destructor too: an operator that throws half-way leaves no mps tensor on freed
+  // bytes, and none whose shape has grown without its bytes.
+  void settle_all(bool failed);
+  void settle(const Argument& argument, bool failed);
 
   const std::string& op_;
   c10::SmallVector<Argument, 4> arguments_;

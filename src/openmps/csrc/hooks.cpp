@@ -66,7 +66,7 @@ struct Hooks : at::MPSHooksInterface {
   void commitStream() const override {}  // nothing waits to be committed
   void emptyCache() const override { mps_allocator()->emptyCache(); }
   size_t getCurrentAllocatedMemory() const override { return memory::allocated_bytes(); }
-  size_t getDriverAllocatedMemory() const override { return memory::reserved_bytes(); }
+  size_t getDriverAllocatedMemory() const override { return memory::driver_bytes(); }
   size_t getRecommendedMaxMemory() const override { return mac().recommended_max_bytes; }
   size_t getMaxBufferLength() const { return mac().max_buffer_bytes; }  // torch 2.11 has none
   void setMemoryFraction(double ratio) const override { memory::set_high_watermark(ratio); }

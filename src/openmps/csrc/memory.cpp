@@ -1,130 +1,190 @@
 #include "memory.h"
 
-#include "backing.h"
-#include "mac.h"
+#include <c10/util/Logging.h>
+#include <c10/util/flat_hash_map.h>
+#include <pthread.h>
 
-#include <algorithm>
-#include <atomic>
+#include <cctype>
 #include <cstdlib>
-#include <iomanip>
-#include <limits>
-#include <sstream>
-#include <string>
+#include <memory>
+#include <mutex>
+
+#include "mac.h"
+#include "spin_lock.h"
 
 namespace openmps::memory {
 namespace {
 
-// Bytes in use are what was ever allocated less what was ever released: one atomic addition for
-// each allocation and each release, which small operators feel.
-std::atomic<int64_t> g_allocated{0};
-std::atomic<int64_t> g_released{0};
-std::atomic<int64_t> g_peak{0};
-std::atomic<int64_t> g_allocated_at_reset{0};
-std::atomic<int64_t> g_released_at_reset{0};
-std::atomic<int64_t> g_limit{std::numeric_limits<int64_t>::max()};
+constexpr double kHighWatermark = 1.7;
+constexpr double kLowWatermark = 1.4;
 
-// As PyTorch's allocators print sizes.
-std::string readable(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB"};
-  int unit = 0;
-  double value = static_cast<double>(bytes);
-  while (unit < 3 && value > 1024) {
-    value /= 1024;
-    ++unit;
+struct Books {
+  SpinLock lock;
+  std::unique_ptr<Pools> pools;
+  ska::flat_hash_map<const void*, Buffer*> by_address;
+};
+
+// Never destroyed: tensors may be freed while the process ends.
+Books& g_books = *new Books();
+
+using Lock = std::lock_guard<SpinLock>;
+
+// Whether `end` is where a number that began at `text` ended properly.
+bool is_whole(const char* text, const char* end) {
+  if (end == text) return false;
+  while (std::isspace(static_cast<unsigned char>(*end)) != 0) ++end;
+  return *end == '\0';
+}
+
+// A Mac reads "abc" as 0, which lifts the limit. Nobody means that.
+double ratio_from(const char* variable, double standard, const char* meaning) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return standard;
+  char* end = nullptr;
+  const double ratio = std::strtod(text, &end);
+  TORCH_CHECK(is_whole(text, end), variable, " is \"", text, "\", which is not a number. ", meaning,
+              "; the default is ", standard, ".");
+  return ratio;
+}
+
+uint32_t verbosity_from_environment() {
+  const char* text = std::getenv("PYTORCH_DEBUG_MPS_ALLOCATOR");
+  if (text == nullptr) return 0;
+  char* end = nullptr;
+  const auto bits = std::strtol(text, &end, /*base=*/0);
+  if (!is_whole(text, end)) {
+    TORCH_WARN("PYTORCH_DEBUG_MPS_ALLOCATOR is \"", text,
+               "\", which is not a number: nothing is logged. Add up what to log: 1 totals, "
+               "2 allocations, 4 recycles, 8 releases, 16 the large pool only.");
+    return 0;
   }
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(unit == 0 ? 0 : 2) << value << ' ' << kUnits[unit];
-  return text.str();
+  return static_cast<uint32_t>(bits);
 }
 
-constexpr auto relaxed = std::memory_order_relaxed;
+void log_line(const std::string& line) { LOG(INFO) << line; }
 
-// Releases first: read the other way round, one in between would make the sum too small.
-int64_t in_use() {
-  const auto released = g_released.load(relaxed);
-  return g_allocated.load(relaxed) - released;
+std::unique_ptr<Pools> open_pools() {
+  auto pools = std::make_unique<Pools>(Pools::Settings{
+      mac().recommended_max_bytes, mac().max_buffer_bytes, verbosity_from_environment(), log_line});
+  pools->set_high_watermark(
+      ratio_from("PYTORCH_MPS_HIGH_WATERMARK_RATIO", kHighWatermark,
+                 "Use a multiple of the recommended memory from 0.0 (no limit) to 2.0"));
+  pools->set_low_watermark(ratio_from("PYTORCH_MPS_LOW_WATERMARK_RATIO", kLowWatermark,
+                                      "Use a multiple of the recommended memory from 0.0 (off) to "
+                                      "PYTORCH_MPS_HIGH_WATERMARK_RATIO"));
+  pools->log(verbosity::kProfiling,
+             "Initializing heap allocator on unified device memory of size " +
+                 readable(mac().recommended_max_bytes));
+  return pools;
 }
 
-c10::CachingDeviceAllocator::DeviceStats backing_statistics() {
-  return c10::getDeviceAllocator(backing().device.type())->getDeviceStats(backing().device.index());
+// A child of fork() must not inherit the lock from a thread that it does not have.
+void survive_forks() {
+  pthread_atfork([] { g_books.lock.lock(); }, [] { g_books.lock.unlock(); },
+                 [] { g_books.lock.unlock(); });
 }
 
-constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+// The caller holds the lock.
+Pools& pools() {
+  if (g_books.pools == nullptr) {
+    g_books.pools = open_pools();
+    survive_forks();
+  }
+  return *g_books.pools;
+}
 
-[[noreturn]] void out_of_memory(size_t allocated, size_t wanted) {
-  const auto other = reserved_bytes() - std::min(reserved_bytes(), allocated_bytes());
-  TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(allocated),
-              ", other allocations: ", readable(other),
-              ", max allowed: ", readable(static_cast<uint64_t>(g_limit.load(relaxed))),
-              "). Tried to allocate ", readable(wanted),
-              " on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
-              "for memory allocations (may cause system failure).");
+Bytes give_back_locked(Buffer* buffer) {
+  const Bytes bytes{buffer->context, buffer->release};
+  g_books.pools->give_back(buffer);
+  return bytes;
+}
+
+c10::CachingAllocator::Stat to_torch(const Stat& from) {
+  c10::CachingAllocator::Stat stat;
+  stat.current = from.current;
+  stat.peak = from.peak;
+  stat.allocated = from.allocated;
+  stat.freed = from.freed;
+  return stat;
 }
 
 }  // namespace
 
-void count_allocation(size_t bytes) noexcept {
-  const auto size = static_cast<int64_t>(bytes);
-  const auto released = g_released.load(relaxed);
-  const auto now = g_allocated.fetch_add(size, relaxed) + size - released;
-  auto peak = g_peak.load(relaxed);
-  while (now > peak && !g_peak.compare_exchange_weak(peak, now, relaxed)) {
-  }
+Buffer* take(size_t bytes) {
+  const Lock lock(g_books.lock);
+  return pools().take(bytes);
 }
 
-void count_release(size_t bytes) noexcept {
-  g_released.fetch_add(static_cast<int64_t>(bytes), relaxed);
+Bytes give_back(Buffer* buffer) noexcept {
+  const Lock lock(g_books.lock);
+  return give_back_locked(buffer);
 }
 
-void check_limit(size_t bytes) {
-  if (in_use() + static_cast<int64_t>(bytes) > g_limit.load(relaxed)) {
-    out_of_memory(allocated_bytes(), bytes);
-  }
+void remember_address(const void* address, Buffer* buffer) {
+  const Lock lock(g_books.lock);
+  g_books.by_address[address] = buffer;
 }
 
-void check_grown(size_t bytes) {
-  if (in_use() > g_limit.load(relaxed)) {
-    out_of_memory(allocated_bytes() - bytes, bytes);
-  }
+bool give_back_address(const void* address, Bytes* bytes) noexcept {
+  const Lock lock(g_books.lock);
+  const auto found = g_books.by_address.find(address);
+  if (found == g_books.by_address.end()) return false;
+  *bytes = give_back_locked(found->second);
+  g_books.by_address.erase(found);
+  return true;
+}
+
+void machine_has_no_more(size_t bytes, const std::string& cause) {
+  const Lock lock(g_books.lock);
+  TORCH_CHECK(false, pools().shortage(rounded(bytes), ""),
+              " They fit the Mac, and this machine has no more: ", cause);
+}
+
+bool is_open() noexcept {
+  const Lock lock(g_books.lock);
+  return g_books.pools != nullptr;
+}
+
+void empty_cache() {
+  const Lock lock(g_books.lock);
+  pools().release_cached();
 }
 
 void set_high_watermark(double ratio) {
-  TORCH_CHECK(ratio >= 0.0 && ratio <= 2.0, "invalid high watermark ratio ", ratio);
-  g_limit.store(
-      ratio == 0.0 ? std::numeric_limits<int64_t>::max()
-                   : static_cast<int64_t>(ratio * static_cast<double>(mac().recommended_max_bytes)),
-      relaxed);
+  const Lock lock(g_books.lock);
+  pools().set_high_watermark(ratio);
 }
 
-double initial_high_watermark() {
-  const char* text = std::getenv("PYTORCH_MPS_HIGH_WATERMARK_RATIO");
-  return text == nullptr ? 1.7 : std::strtod(text, nullptr);
+size_t allocated_bytes() {
+  const Lock lock(g_books.lock);
+  return static_cast<size_t>(pools().allocated().current);
 }
 
-size_t allocated_bytes() noexcept { return static_cast<size_t>(std::max<int64_t>(0, in_use())); }
-
-size_t reserved_bytes() {
-  if (backing().is_cpu()) return allocated_bytes();
-  return static_cast<size_t>(backing_statistics().reserved_bytes[kAll].current);
+size_t driver_bytes() {
+  const Lock lock(g_books.lock);
+  return pools().driver_bytes();
 }
 
 c10::CachingDeviceAllocator::DeviceStats statistics() {
+  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const Lock lock(g_books.lock);
   c10::CachingDeviceAllocator::DeviceStats stats;
-  auto& allocated = stats.allocated_bytes[kAll];
-  allocated.current = in_use();
-  allocated.peak = g_peak.load(relaxed);
-  allocated.allocated = g_allocated.load(relaxed) - g_allocated_at_reset.load(relaxed);
-  allocated.freed = g_released.load(relaxed) - g_released_at_reset.load(relaxed);
-  stats.reserved_bytes[kAll] =
-      backing().is_cpu() ? allocated : backing_statistics().reserved_bytes[kAll];
+  stats.allocated_bytes[kAll] = to_torch(pools().allocated());
+  stats.reserved_bytes[kAll] = to_torch(pools().reserved());
   return stats;
 }
 
-void reset_peak() { g_peak.store(in_use(), relaxed); }
+void reset_peak() {
+  const Lock lock(g_books.lock);
+  for (auto* stat : {&pools().allocated(), &pools().reserved()}) stat->peak = stat->current;
+}
 
 void reset_accumulated() {
-  g_allocated_at_reset.store(g_allocated.load(relaxed), relaxed);
-  g_released_at_reset.store(g_released.load(relaxed), relaxed);
+  const Lock lock(g_books.lock);
+  for (auto* stat : {&pools().allocated(), &pools().reserved()}) {
+    stat->allocated = 0;
+    stat->freed = 0;
+  }
 }
 
 }  // namespace openmps::memory

@@ -1,30 +1,42 @@
-// What the memory figures count: bytes of live mps storages, and the limit on them. Book-keeping
-// only; no bytes live here.
+// This process's pools (pools.h) behind one lock, and the figures that torch.mps and
+// torch.accelerator ask for. Opened at the first question, which reads and checks the
+// PYTORCH_MPS_* variables; so a wrong one is told there, every time, as on a Mac.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <cstddef>
-#include <cstdint>
+#include <string>
+
+#include "pools.h"
 
 namespace openmps::memory {
 
-void count_allocation(size_t bytes) noexcept;
-void count_release(size_t bytes) noexcept;
+// How to free the bytes behind a buffer: as in a DataPtr, a context and its deleter.
+struct Bytes {
+  void* context = nullptr;
+  void (*release)(void*) = nullptr;
+};
 
-// Throws a Mac's out-of-memory error if `bytes` more would pass the high watermark.
-void check_limit(size_t bytes);
-// The same for `bytes` that are counted already: a tensor that grew inside an operator.
-void check_grown(size_t bytes);
-// The limit as a multiple of the Mac's recommended maximum; 0 lifts it.
+// Enters `bytes` in the pools. Throws a Mac's error if they do not fit. Any thread.
+Buffer* take(size_t bytes);
+// The bytes behind `buffer`, which is free again; releasing them is left to the caller.
+Bytes give_back(Buffer* buffer) noexcept;
+
+// For bytes whose deleter gets nothing but their address.
+void remember_address(const void* address, Buffer* buffer);
+// Gives back the buffer at `address`; false if no buffer is known there.
+bool give_back_address(const void* address, Bytes* bytes) noexcept;
+
+// Raises the error for bytes that fit the Mac and that the machine does not have.
+[[noreturn]] void machine_has_no_more(size_t bytes, const std::string& cause);
+
+bool is_open() noexcept;
+void empty_cache();
 void set_high_watermark(double ratio);
-// What PYTORCH_MPS_HIGH_WATERMARK_RATIO says, or a Mac's default.
-double initial_high_watermark();
 
-size_t allocated_bytes() noexcept;
-// Bytes taken from the machine for mps: allocated ones, and what the backing allocator keeps
-// cached.
-size_t reserved_bytes();
+size_t allocated_bytes();  // of buffers in use
+size_t driver_bytes();     // of heaps
 
 c10::CachingDeviceAllocator::DeviceStats statistics();
 void reset_peak();

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "accountant.h"
 #include "backing.h"
 #include "boxed.h"
 #include "call.h"
@@ -175,10 +176,10 @@ struct OnBacking<Op, Result(Args...)> {
     profiler::Scope scope;
     if (profiler::wants(profiler::Kind::kOperation)) watch(scope, parameter...);
     if constexpr (std::is_same_v<Result, at::Tensor&>) {
-      Op::redispatch(backing().keys, parameter.pass()...);
+      redispatch(parameter...);
       return written(parameter...);
     } else {
-      return to_mps(Op::redispatch(backing().keys, parameter.pass()...), parameter...);
+      return to_mps(redispatch(parameter...), parameter...);
     }
   }
 
@@ -186,6 +187,11 @@ struct OnBacking<Op, Result(Args...)> {
     profiler::Tensors tensors;
     (parameter.list(tensors), ...);
     scope.begin_operation(Op::name, Op::overload_name, tensors);
+  }
+
+  static Result redispatch(Parameter<Args>&... parameter) {
+    const Counting counting;
+    return Op::redispatch(backing().keys, parameter.pass()...);
   }
 
   // The argument that an in-place operator returns.

@@ -1,7 +1,7 @@
 #include "twin.h"
 
+#include "accountant.h"
 #include "backing.h"
-#include "memory.h"
 
 namespace openmps {
 namespace {
@@ -10,13 +10,11 @@ using c10::StorageImpl;
 
 // Deleter of an mps DataPtr: gives up the mps side's reference to the twin.
 void release_twin(void* context) {
-  auto twin = c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl*>(context));
-  memory::count_release(twin->nbytes());
+  c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl*>(context));
 }
 
 c10::DataPtr own_twin(c10::intrusive_ptr<StorageImpl> twin) {
   void* bytes = twin->mutable_data();
-  memory::count_allocation(twin->nbytes());
   return {bytes, twin.release(), &release_twin, kMpsDevice};
 }
 
@@ -30,9 +28,8 @@ c10::intrusive_ptr<StorageImpl> new_storage(size_t bytes, c10::DataPtr data,
 }  // namespace
 
 c10::DataPtr allocate_with_twin(size_t bytes) {
-  memory::check_limit(bytes);
-  auto* allocator = backing_allocator();
-  return own_twin(new_storage(bytes, allocator->allocate(bytes), allocator, /*resizable=*/true));
+  return own_twin(
+      new_storage(bytes, allocate_counted(bytes), backing_allocator(), /*resizable=*/true));
 }
 
 StorageImpl* twin_of(const StorageImpl& mps) noexcept {
@@ -53,24 +50,18 @@ c10::Storage backing_storage(const c10::Storage& mps) {
 
 c10::Storage mps_storage(c10::Storage twin) {
   const auto bytes = twin.nbytes();
-  memory::check_limit(bytes);
+  count_in(*twin.unsafeGetStorageImpl());
   const bool resizable = twin.resizable();
   auto data = own_twin(c10::intrusive_ptr<StorageImpl>::reclaim(twin.unsafeReleaseStorageImpl()));
   return new_storage(bytes, std::move(data), c10::GetAllocator(c10::kMPS), resizable);
 }
 
-size_t follow_twin(StorageImpl& mps) {
+void follow_twin(StorageImpl& mps) {
   auto* twin = twin_of(mps);
-  if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return 0;
-  const auto before = mps.nbytes();
-  const auto now = twin->nbytes();
-  auto owned = c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin);
-  // The old DataPtr's deleter will count the twin's new size; make up for the difference here.
-  memory::count_release(before);
-  memory::count_allocation(now);
-  mps.set_data_ptr_noswap(own_twin(std::move(owned)));
-  mps.set_nbytes(now);
-  return now > before ? now - before : 0;
+  if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return;
+  mps.set_data_ptr_noswap(own_twin(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin)));
+  mps.set_nbytes(twin->nbytes());
+  count_in(*twin);  // last: it throws if the bytes do not fit the Mac
 }
 
 }  // namespace openmps

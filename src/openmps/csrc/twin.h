@@ -20,7 +20,7 @@ c10::Storage backing_storage(const c10::Storage& mps);
 c10::Storage mps_storage(c10::Storage twin);
 
 // After the twin was resized in place: makes the mps storage point at the twin's bytes again.
-// Returns by how many bytes it grew.
-size_t follow_twin(c10::StorageImpl& mps);
+// Throws a Mac's error if bytes that nobody counted before do not fit.
+void follow_twin(c10::StorageImpl& mps);
 
 }  // namespace openmps

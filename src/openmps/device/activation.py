@@ -37,6 +37,8 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
     """
     global _active
 
+    import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
+
     from openmps.device import core, patches, rules
     from openmps.device import engine as engines
 

@@ -1,0 +1,121 @@
+#include "accountant.h"
+
+#include <c10/core/impl/COW.h>
+#include <c10/util/Exception.h>
+
+#include "backing.h"
+#include "memory.h"
+
+namespace openmps {
+namespace {
+
+using c10::DataPtr;
+
+c10::Allocator* g_behind = nullptr;  // the CPU's allocator that the accountant stands in front of
+
+void free_bytes(const memory::Bytes& bytes) {
+  if (bytes.context != nullptr) bytes.release(bytes.context);
+}
+
+void release_buffer(void* buffer) { free_bytes(memory::give_back(static_cast<Buffer*>(buffer))); }
+
+// Also the CPU allocator's raw deleter: oneDNN's scratch memory comes as a bare address, and may
+// have been taken outside of any mps operator.
+void release_address(void* address) {
+  memory::Bytes bytes;
+  if (memory::give_back_address(address, &bytes)) {
+    free_bytes(bytes);
+  } else {
+    g_behind->raw_deleter()(address);
+  }
+}
+
+void put_behind(Buffer* buffer, DataPtr data) {
+  buffer->release = data.get_deleter();
+  buffer->context = data.release_context();
+}
+
+bool is_counted(const DataPtr& data) {
+  return data.get_deleter() == &release_buffer || data.get_deleter() == &release_address;
+}
+
+// The bytes for a buffer that is in the books; takes it out again if there are none.
+DataPtr take_bytes(c10::Allocator* allocator, size_t bytes, Buffer* buffer) {
+  const Counting passes_through(false);
+  try {
+    return allocator->allocate(bytes);
+  } catch (const c10::Error& error) {
+    memory::give_back(buffer);
+    if (!backing().is_cpu()) throw;
+    memory::machine_has_no_more(bytes, error.what_without_backtrace());
+  } catch (...) {
+    memory::give_back(buffer);
+    throw;
+  }
+}
+
+struct Accountant final : c10::Allocator {
+  DataPtr allocate(size_t bytes) override {
+    if (!g_counting || bytes == 0) return g_behind->allocate(bytes);
+    auto* buffer = memory::take(bytes);
+    auto data = take_bytes(g_behind, bytes, buffer);
+    void* address = data.get();
+    const auto device = data.device();
+    put_behind(buffer, std::move(data));
+    memory::remember_address(address, buffer);
+    // The address as context: some callers keep nothing else (raw_allocate).
+    return {address, address, &release_address, device};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override {
+    return g_behind->raw_deleter() == nullptr ? nullptr : &release_address;
+  }
+
+  bool is_simple_data_ptr(const DataPtr& data) const override {
+    return is_counted(data) ? data.get() == data.get_context() : g_behind->is_simple_data_ptr(data);
+  }
+
+  void copy_data(void* destination, const void* source, std::size_t bytes) const override {
+    g_behind->copy_data(destination, source, bytes);
+  }
+};
+
+}  // namespace
+
+void install_accountant() {
+  if (g_behind != nullptr) return;
+  g_behind = c10::GetAllocator(c10::kCPU);
+  static auto* accountant = new Accountant();  // never destroyed: it outlives the last tensor
+  // The lowest priority, so that the program may still set an allocator of its own; unless it has
+  // set one with a higher.
+  constexpr uint8_t kHighest = 255;
+  c10::SetAllocator(c10::kCPU, accountant);
+  if (c10::GetAllocator(c10::kCPU) != accountant) {
+    c10::SetAllocator(c10::kCPU, accountant, kHighest);
+  }
+}
+
+DataPtr allocate_counted(size_t bytes) {
+  auto* allocator = backing_allocator();
+  if (bytes == 0) return allocator->allocate(0);
+  auto* buffer = memory::take(bytes);
+  auto data = take_bytes(allocator, bytes, buffer);
+  void* address = data.get();
+  const auto device = data.device();
+  put_behind(buffer, std::move(data));
+  return {address, buffer, &release_buffer, device};
+}
+
+void count_in(c10::StorageImpl& backing) {
+  const auto& data = backing.data_ptr();
+  if (is_counted(data) || data.get() == nullptr || backing.nbytes() == 0) return;
+  if (c10::impl::cow::is_cow_data_ptr(data)) return;  // its first owner's bytes
+  auto* buffer = memory::take(backing.nbytes());
+  auto bytes = backing.set_data_ptr(DataPtr());
+  void* address = bytes.get();
+  const auto device = bytes.device();
+  put_behind(buffer, std::move(bytes));
+  backing.set_data_ptr_noswap(DataPtr(address, buffer, &release_buffer, device));
+}
+
+}  // namespace openmps

@@ -1,0 +1,71 @@
+// The free buffers of one pool, in order of size. Small sizes are few and come and go with every
+// operator, so each has a list of its own, found through a bit map; large ones are kept in a set.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+
+namespace openmps {
+
+struct Heap;
+
+// A piece of a heap: what a Mac calls an MTLBuffer.
+struct Buffer {
+  size_t size;       // after rounding
+  size_t requested;  // what the program asked for
+  Heap* heap;
+  uint64_t id;
+  uint64_t uses = 0;
+  uint64_t freed_at = 0;  // on its pool's clock; how often it was passed over is its age
+
+  // For whoever put bytes behind it: how to free them. The pools do not look.
+  void* context = nullptr;
+  void (*release)(void*) = nullptr;
+
+  Buffer* next_free = nullptr;
+  Buffer* previous_free = nullptr;
+};
+
+constexpr size_t kFineGrain = 256;                 // sizes up to a page are multiples of this
+constexpr size_t kPage = size_t{16} << 10;         // Apple silicon; above, sizes are whole pages
+constexpr size_t kLargestSmall = size_t{1} << 20;  // above, a buffer belongs to the large pool
+
+class FreeBuffers {
+ public:
+  void insert(Buffer* buffer);
+  void erase(Buffer* buffer);
+
+  Buffer* smallest_of_at_least(size_t size) const;  // or nullptr
+  Buffer* largest() const;                          // or nullptr
+  Buffer* after(const Buffer* buffer) const;        // the next larger one, or nullptr
+
+  size_t count() const { return count_; }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  static constexpr size_t kClasses = kPage / kFineGrain + kLargestSmall / kPage;  // 0 is unused
+  static constexpr size_t kBits = 64;
+
+  struct BySize {
+    bool operator()(const Buffer* a, const Buffer* b) const {
+      return a->size != b->size ? a->size < b->size : a->id < b->id;
+    }
+  };
+
+  static size_t class_of(size_t size) {
+    return size <= kPage ? size / kFineGrain : kPage / kFineGrain + size / kPage - 1;
+  }
+  Buffer* first_of_class(size_t at_least) const;
+  Buffer* first_large(size_t at_least, uint64_t id) const;
+
+  std::array<Buffer*, kClasses> small_{};
+  std::array<uint64_t, kClasses / kBits> occupied_{};
+  std::set<Buffer*, BySize> large_;
+  size_t count_ = 0;
+
+  static_assert(kClasses % kBits == 0);
+};
+
+}  // namespace openmps
