@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "emit": {"msl"},
     "targets": {"build", "emit", "msl"},
     "shader": {"mac", "msl", "targets"},
-    "device": {"build", "mac", "shader"},
+    "device": {"build", "mac", "shader", "targets"},
     "cli": {"build", "device", "mac", "msl", "shader", "targets"},
     "autoload": {"device"},
     "pytest_plugin": {"device"},

@@ -60,7 +60,11 @@ def test_it_carries_every_source(wheel: Path) -> None:
     for folder in ("csrc", "csrc_runtime", "include/msl"):
         files = (ROOT / "src/openmps" / folder).iterdir()
         assert {f"openmps/{folder}/{file.name}" for file in files} <= names
-    assert "openmps/py.typed" in names
+    assert {
+        "openmps/py.typed",
+        "openmps/device/random.metal",
+        "openmps/device/poisson.metal",
+    } <= names
 
 
 def test_it_trains_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

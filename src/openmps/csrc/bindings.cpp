@@ -4,22 +4,56 @@
 #include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+
 #include "accountant.h"
 #include "attention.h"
 #include "backing.h"
 #include "boxed.h"
+#include "dropout.h"
 #include "header.h"
 #include "hooks.h"
 #include "mac.h"
 #include "one_accelerator.h"
 #include "operators.h"
 #include "profiler.h"
+#include "random.h"
+#include "random_kernels.h"
 #include "reports.h"
 #include "rules.h"
 #include "twin.h"
 
 namespace openmps {
 namespace {
+
+PyObject* g_kernel_finder = nullptr;
+
+// Asks Python for a kernel of device/*.metal: once for each, so the GIL may be taken here.
+void* find_random_kernel(const char* name) {
+  const auto gil = PyGILState_Ensure();
+  auto* found = PyObject_CallFunction(g_kernel_finder, "s", name);
+  void* entry = found == nullptr || found == Py_None ? nullptr : PyLong_AsVoidPtr(found);
+  Py_XDECREF(found);
+  if (PyErr_Occurred() != nullptr) {
+    python_error error;
+    error.persist();  // needs the GIL, and the destructor takes it by itself
+    PyGILState_Release(gil);
+    throw error;
+  }
+  PyGILState_Release(gil);
+  return entry;
+}
+
+// The one switch between a Mac's random numbers and those of the backing device.
+void choose_random_operators(const std::vector<std::string>& native) {
+  if (backing().is_cpu()) {
+    g_find_random_kernel = find_random_kernel;
+    register_random_operators(
+        /*with_poisson=*/std::find(native.begin(), native.end(), "aten::poisson") != native.end());
+  } else {
+    register_backing_dropout();
+  }
+}
 
 std::vector<std::string> strings(PyObject* list) {
   TORCH_CHECK_TYPE(PyList_Check(list), "openmps_core: expected a list of names");
@@ -54,10 +88,18 @@ PyObject* activate(PyObject*, PyObject* args) {
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();
+  choose_random_operators(strings(dense));
   register_boxed_kernels({strings(dense), strings(sparse), strings(on_cpu)});
   prepare_typed_kernels();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
+}
+
+// provide_random_kernels(find): before activate. `find` gives the address of a kernel of
+// device/*.metal by its name, or None if there is none.
+PyObject* provide_random_kernels(PyObject*, PyObject* find) {
+  g_kernel_finder = Py_NewRef(find);
+  Py_RETURN_NONE;
 }
 
 // refuse(operator, dtype_mask, of, error, text): before activate.
@@ -221,6 +263,7 @@ PyObject* record_kernel(PyObject*, PyObject* args) {
 
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
+    {"provide_random_kernels", provide_random_kernels, METH_O, nullptr},
     {"refuse", refuse, METH_VARARGS, nullptr},
     {"widen", widen, METH_VARARGS, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},

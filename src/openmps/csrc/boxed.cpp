@@ -26,7 +26,8 @@ bool is_generator(const c10::Argument& argument) {
   return type->kind() == c10::TypeKind::GeneratorType;
 }
 
-// Random operators draw from the mps generator, whose stream a backing generator then continues.
+// For random operators without a kernel in random.cpp: those that a Mac lacks (poisson, rrelu), and
+// all of them on the CUDA engine. The backing generator continues the mps generator's stream.
 void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, size_t first,
                          int64_t elements) {
   if (!op.hasTag(at::Tag::nondeterministic_seeded)) return;

@@ -1,5 +1,8 @@
-// native_dropout takes no generator, so the boxed kernel could not hand one over and the backing
-// device would draw from its own. Here the mask is drawn by an operator that does take one.
+// native_dropout for engines without the kernels of random.cpp. It takes no generator, so the boxed
+// kernel could not hand one over and the backing device would draw from its own. Here the mask is
+// drawn by an operator that does take one.
+#include "dropout.h"
+
 #include <ATen/ops/bernoulli.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
@@ -11,8 +14,8 @@ namespace {
 
 using at::Tensor;
 
-std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
-                                          std::optional<bool> train) {
+std::tuple<Tensor, Tensor> dropout_on_backing(const Tensor& input, double p,
+                                              std::optional<bool> train) {
   const auto options = input.options().dtype(at::kBool);
   if (!train.value_or(true) || input.numel() == 0) {
     return {input.clone(), at::ones_like(input, options)};
@@ -23,7 +26,12 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
   return {input.mul(mask).mul_(scale), mask};
 }
 
-TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("native_dropout", native_dropout); }
-
 }  // namespace
+
+void register_backing_dropout() {
+  static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__,
+                                __LINE__);
+  library.impl("native_dropout", dropout_on_backing);
+}
+
 }  // namespace openmps

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/core/PhiloxRNGEngine.h>
 
 #include <cstring>
 
@@ -66,11 +67,22 @@ c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
   return tensor.getIntrusivePtr();
 }
 
-std::pair<uint64_t, uint64_t> Generator::reserve(uint64_t blocks) {
+Blocks Generator::reserve(int64_t blocks) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto begin = state_.offset;
-  state_.offset += blocks;
-  return {state_.seed, begin};
+  const auto first = state_.offset;
+  state_.offset += static_cast<uint64_t>(blocks);
+  return {static_cast<int64_t>(state_.seed), static_cast<int64_t>(first)};
+}
+
+Blocks Generator::reserve_words() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  at::Philox4_32 engine(state_.seed, /*subsequence=*/0, state_.offset);
+  for (int i = 1; i <= 4; ++i) state_.words[i] = engine();
+  state_.offset += 1;
+  const auto join = [](uint64_t high, uint64_t low) {
+    return static_cast<int64_t>(high << 32 | low);
+  };
+  return {join(state_.words[1], state_.words[2]), join(state_.words[3], state_.words[4])};
 }
 
 Generator* Generator::clone_impl() const {
@@ -88,16 +100,31 @@ const at::Generator& default_generator() {
   return generator;
 }
 
-at::Generator backing_generator(const std::optional<at::Generator>& given, int64_t elements) {
-  const auto& mps = given.has_value() && given->defined() ? *given : default_generator();
-  TORCH_CHECK(mps.device().is_mps(), "Expected a 'mps' device type for generator but found '",
-              mps.device().type(), "'");
-  const auto blocks = static_cast<uint64_t>(elements + 3) / 4;
-  const auto [seed, offset] = mps.get<Generator>()->reserve(blocks);
+namespace {
+thread_local at::Generator in_place_of_default;
+}
 
-  thread_local at::Generator stream = new_backing_generator();
-  stream.set_current_seed(offset == 0 ? seed : mix(seed ^ mix(offset)));
-  return stream;
+Generator& generator_for(const std::optional<at::Generator>& given) {
+  const auto& otherwise = in_place_of_default.defined() ? in_place_of_default : default_generator();
+  return *at::get_generator_or_default<Generator>(given, otherwise);
+}
+
+DrawFrom::DrawFrom(Blocks blocks) : before_(in_place_of_default) {
+  auto generator = at::make_generator<Generator>(static_cast<uint64_t>(blocks.seed));
+  generator.set_offset(static_cast<uint64_t>(blocks.first));
+  in_place_of_default = std::move(generator);
+}
+
+DrawFrom::~DrawFrom() { in_place_of_default = std::move(before_); }
+
+at::Generator backing_generator(const std::optional<at::Generator>& given, int64_t elements) {
+  const auto blocks = generator_for(given).reserve((elements + 3) / 4);
+  const auto seed = static_cast<uint64_t>(blocks.seed);
+  const auto first = static_cast<uint64_t>(blocks.first);
+
+  thread_local at::Generator continued = new_backing_generator();
+  continued.set_current_seed(first == 0 ? seed : mix(seed ^ mix(first)));
+  return continued;
 }
 
 }  // namespace openmps

@@ -5,6 +5,7 @@
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
 
+#include "generator.h"
 #include "header.h"
 #include "rules.h"
 
@@ -36,6 +37,11 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, at::TensorList stat
   TORCH_CHECK(states.size() == 2, "lstm expects two hidden states");
   TORCH_CHECK(states[0].size(2) == states[1].size(2) || !is_strict(),
               "LSTM with projections is not currently supported with MPS.");
+  // Dropout between layers moves a Mac's generator by one block, whatever its size: the masks come
+  // from Apple's graph library, seeded by that block. Its numbers are not known. Here they are the
+  // usual ones, from a place that the same block determines.
+  std::optional<DrawFrom> masks;
+  if (dropout > 0.0 && train && layers > 1) masks.emplace(generator_for({}).reserve_words());
   return at::native::lstm(input, states, parameters, biases, layers, dropout, train, bidirectional,
                           batch_first);
 }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "metal_name.h"
+
 namespace openmps {
 namespace {
 
@@ -13,42 +15,6 @@ using c10::ScalarType;
 std::unordered_map<std::string, Rules>& all_rules() {
   static auto* rules = new std::unordered_map<std::string, Rules>();
   return *rules;
-}
-
-// How Metal calls a type, in the names of PyTorch's kernels.
-std::string_view metal_name(ScalarType type) {
-  switch (type) {
-    case ScalarType::Float:
-      return "float";
-    case ScalarType::Half:
-      return "half";
-    case ScalarType::BFloat16:
-      return "bfloat";
-    case ScalarType::Byte:
-      return "uchar";
-    case ScalarType::Char:
-      return "char";
-    case ScalarType::Short:
-      return "short";
-    case ScalarType::Int:
-      return "int";
-    case ScalarType::Long:
-      return "long";
-    case ScalarType::UInt16:
-      return "ushort";
-    case ScalarType::UInt32:
-      return "uint";
-    case ScalarType::UInt64:
-      return "ulong";
-    case ScalarType::Bool:
-      return "bool";
-    case ScalarType::ComplexHalf:
-      return "half2";
-    case ScalarType::ComplexFloat:
-      return "float2";
-    default:
-      return "unknown";
-  }
 }
 
 void replace(std::string& text, std::string_view placeholder, std::string_view value) {

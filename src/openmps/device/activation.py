@@ -59,11 +59,19 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             )
         chosen = engines.choose(engine_text)  # before loading: what the core registers stays
         library = core.load()
+        library.provide_random_kernels(_find_random_kernel)
         strict = settings.is_strict()
         rules.hand_over(library, core.find_torch().folder, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
+
+
+def _find_random_kernel(name: str) -> int | None:
+    # Here and not above: all programs wait for activation, and some draw no number.
+    from openmps.device.random import find_kernel
+
+    return find_kernel(name)
 
 
 def _has_native_mps() -> bool:

@@ -19,7 +19,9 @@ from openmps.build.store import Store
 from openmps.errors import CompilerNotFound, OpenmpsError
 
 MODULE = "openmps_core"
-SOURCES = Path(__file__).parent.parent / "csrc"
+_PACKAGE = Path(__file__).parent.parent
+SOURCES = _PACKAGE / "csrc"
+_CONTRACTS = ("include/msl/launch.h",)  # what the sources include from other folders
 _FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-D_GLIBCXX_USE_CXX11_ABI=1")
 _LIBRARIES = ("-ltorch_python", "-ltorch_cpu", "-lc10")
 
@@ -50,6 +52,7 @@ def build() -> Path:
     torch = find_torch()
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
+    sources |= {name: (_PACKAGE / name).read_bytes() for name in _CONTRACTS}
     abi = sysconfig.get_config_var("SOABI") or ""
     key = build_key(sources, (torch.version, abi, platform.machine(), *_FLAGS, *extra))
     return find_or_build(

@@ -1,0 +1,96 @@
+"""Kernels that openmps ships and the device launches by itself. Found built by their text alone.
+
+A program's shader is read before its kernels are looked up. These kernels almost every program
+needs, so a process that finds them built reads no Metal and imports no part of the compiler; and
+the compiler is not in the key: a machine with a warm cache needs none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openmps import settings
+from openmps.build.key import build_key
+from openmps.build.shader_compiler import find_shader_compiler, processor
+from openmps.build.store import Store
+
+if TYPE_CHECKING:
+    from openmps.msl.library import Library
+    from openmps.msl.source import SourceFile
+
+_PACKAGE = Path(__file__).parents[1]
+_COMPILER = ("include/msl/*.h", "msl/*.py", "emit/*.py", "targets/*.py", "build/*.py")
+_BUILT = "kernel.so"
+
+
+class ShippedKernels:
+    """The kernels of one file. `headers`: where the headers lie that it includes, by name.
+
+    Their threads must not coordinate: each is a loop that the caller runs where it wants to.
+    """
+
+    def __init__(self, source: Path, headers: Mapping[str, Path]) -> None:
+        self._source = source
+        self._headers = headers
+        self._store = Store(settings.cache_dir(), "shipped")
+
+    def entry(self, name: str) -> int | None:
+        """The address of a kernel's PlainEntry (include/msl/launch.h), built now if it never was.
+
+        None if the file has no such kernel.
+        """
+        key = build_key(self._texts, (name, platform.machine(), processor(), self._chosen_compiler))
+        path = self._store.find(key, _BUILT) or self._build(key, name)
+        if path is None:
+            return None
+        ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)  # kernels are linked against nothing
+        return ctypes.cast(ctypes.CDLL(str(path)).openmps_plain, ctypes.c_void_p).value
+
+    @property
+    def _chosen_compiler(self) -> str:
+        return settings.SHADER_CXX.read()
+
+    @functools.cached_property
+    def _texts(self) -> dict[str, bytes]:
+        """Everything that a kernel's code follows from."""
+        texts = {self._source.name: self._source.read_bytes()}
+        texts.update((name, path.read_bytes()) for name, path in self._headers.items())
+        for pattern in _COMPILER:
+            for file in _PACKAGE.glob(pattern):
+                texts[str(file.relative_to(_PACKAGE))] = file.read_bytes()
+        return texts
+
+    def _build(self, key: str, name: str) -> Path | None:
+        from openmps.targets.cpu import FIRST_AXIS, LIBRARY, Builder, CpuOptions
+
+        library = self._library
+        kernel = library.kernels.get(name)
+        if kernel is None:
+            return None
+        assert kernel.looks_at_grid_only, f"{name} coordinates"
+        builder = Builder(library, find_shader_compiler(), CpuOptions())
+        built = builder.find_or_build(kernel, FIRST_AXIS)
+        with self._store.lock(key, lambda: None), self._store.workspace(key) as folder:
+            shutil.copy(built, folder / LIBRARY)
+            return self._store.publish(key, _BUILT, folder / LIBRARY, {"kernel": name})
+
+    @functools.cached_property
+    def _library(self) -> Library:
+        from openmps.msl.library import LanguageOptions, parse_library
+        from openmps.msl.source import SourceFile
+
+        def find_header(name: str, _asking: SourceFile) -> SourceFile | None:
+            path = self._headers.get(name)
+            return SourceFile(name, path.read_text()) if path else None
+
+        return parse_library(
+            self._source.read_text(),
+            name=self._source.name,
+            options=LanguageOptions(find_header=find_header),
+        )

@@ -1,0 +1,70 @@
+"""Kernels that openmps ships: built once, found by their text alone."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from openmps.targets import shipped
+from openmps.targets.shipped import ShippedKernels
+
+SOURCE = """
+#include <ours/step.h>
+kernel void count(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  out[i] = float(i) * step();
+}
+"""
+
+
+class Launch(ctypes.Structure):
+    _fields_ = (("buffers", ctypes.c_void_p), ("rest", ctypes.c_uint * 40))
+
+
+class Block(ctypes.Structure):
+    _fields_ = (("begin", ctypes.c_uint * 3), ("end", ctypes.c_uint * 3))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENMPS_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "count.metal").write_text(SOURCE)
+    (tmp_path / "step.h").write_text("inline float step() { return 2.0f; }")
+    return tmp_path
+
+
+def kernels(folder: Path) -> ShippedKernels:
+    return ShippedKernels(folder / "count.metal", {"ours/step.h": folder / "step.h"})
+
+
+def run(entry: int | None) -> list[float]:
+    assert entry is not None
+    out = (ctypes.c_float * 4)()
+    buffers = (ctypes.c_void_p * 31)(ctypes.addressof(out))
+    launch = Launch(ctypes.addressof(buffers))
+    block = Block((1, 0, 0), (4, 1, 1))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(entry)(
+        ctypes.addressof(launch), ctypes.addressof(block)
+    )
+    return list(out)
+
+
+def test_a_kernel_runs_over_a_block(folder: Path) -> None:
+    assert run(kernels(folder).entry("count")) == [0, 2, 4, 6]
+
+
+def test_an_unknown_kernel_is_none(folder: Path) -> None:
+    assert kernels(folder).entry("cuont") is None
+
+
+def test_a_built_kernel_needs_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels(folder).entry("count")
+    monkeypatch.setattr(shipped, "find_shader_compiler", None)
+    assert run(kernels(folder).entry("count")) == [0, 2, 4, 6]
+
+
+def test_another_header_is_another_kernel(folder: Path) -> None:
+    kernels(folder).entry("count")
+    (folder / "step.h").write_text("inline float step() { return 3.0f; }")
+    assert run(kernels(folder).entry("count")) == [0, 3, 6, 9]
