@@ -83,6 +83,7 @@ bool mend_index(Stack& arguments) {
     if (dim >= self.dim()) return false;
     auto index = *given;
     const auto size = self.size(dim);
+    if (size == 0) return false;  // which is seen before any kernel runs
     if (const auto wrong = mend(index, -size, size)) {
       if (!any) {
         report(c10::str("index ", *wrong, " is out of bounds for dimension ", position,
