@@ -57,11 +57,12 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             raise OpenmpsError(
                 "openmps runs on Linux", found=sys.platform, next_step="use a Linux machine or WSL"
             )
-        chosen = engines.choose(engine_text)  # before loading: what the core registers stays
+        # Before loading: what the core registers stays.
+        chosen = engines.choose(engine_text)
+        strict = settings.is_strict()
         library = core.load()
         library.provide_random_kernels(_find_random_kernel)
-        strict = settings.is_strict()
-        rules.hand_over(library, core.find_torch().folder, chosen_mac, chosen, strict)
+        rules.hand_over(library, core.find_torch(), chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
