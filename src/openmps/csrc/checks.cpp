@@ -176,8 +176,8 @@ void check_scatter_reduce(const FunctionSchema& schema, IValue* arguments) {
               "Failed to create function state object for: scatter_prod_dense_long_long");
 }
 
-// A Mac hands them to MPSGraph as doubles, which most complex numbers cannot become. Long rows go to
-// a Metal kernel, which takes them.
+// A Mac hands them to MPSGraph as doubles, which most complex numbers cannot become. Long rows go
+// to a Metal kernel, which takes them.
 void check_factors(const FunctionSchema& schema, IValue* arguments) {
   constexpr int64_t kLongestInGraph = 2048;
   const auto& left = arguments[1].toTensor();

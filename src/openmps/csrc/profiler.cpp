@@ -1,6 +1,7 @@
 #include "profiler.h"
 
 #include <ATen/ExpandUtils.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,9 +43,18 @@ struct State {
   std::unordered_map<const void*, uint64_t> buffer_ids;
 };
 
+State& state();
+
+// A child of fork() must not inherit the lock from a thread that it does not have.
+State* new_state() {
+  pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); },
+                 [] { state().mutex.unlock(); });
+  return new State();
+}
+
 // Never destroyed: threads may run operators while the process ends.
 State& state() {
-  static auto* state = new State();
+  static auto* state = new_state();
   return *state;
 }
 
