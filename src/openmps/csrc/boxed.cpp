@@ -72,6 +72,15 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   for (size_t i = first; i < stack->size(); ++i) call.to_mps((*stack)[i]);
 }
 
+// Whether the CPU's kernel complains of an index. Of anything else a Mac, too, complains at once.
+bool is_found_late(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  for (const char* words : {"out of bounds", "out of range", "invalid max index", "Expected idx"}) {
+    if (text.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
 // A kernel that fails over what a Mac would notice later runs again, on arguments that work.
 void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack) {
   const size_t count = op.schema().arguments().size();
@@ -79,8 +88,8 @@ void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack
   torch::jit::Stack arguments(stack->begin() + first, stack->end());
   try {
     return run_on_backing(op, DispatchKey::Dense, stack);
-  } catch (const c10::Error&) {
-    if (!mend(arguments)) throw;
+  } catch (const c10::Error& error) {
+    if (!is_found_late(error) || !mend(arguments)) throw;
   }
   stack->resize(first);
   const auto* alias = op.schema().arguments()[0].alias_info();

@@ -36,7 +36,8 @@ bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
 
 // Those operators see all their tensors before they start, and say which devices they found. The
 // others only notice, when they bind a tensor, that it has no Metal buffer.
-bool is_pointwise(const std::string& op) {
+bool names_devices(const std::string& op) {
+  if (op == "aten::dot" || op == "aten::vdot") return true;
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {
     if (name.name == op && dispatcher.findOp(name)->hasTag(at::Tag::pointwise)) return true;
@@ -54,7 +55,7 @@ bool has_bytes_for_its_shape(const at::Tensor& t) {
 void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
   if (!written && other.dim() == 0) return;
   if (kTakesCpuTensors.count(op) != 0 || op.rfind("c10d::", 0) == 0) return;
-  TORCH_CHECK(!is_pointwise(op),
+  TORCH_CHECK(!names_devices(op),
               "Expected all tensors to be on the same device, but found at least two devices, ",
               kMpsDevice, " and ", other.device(), "!");
   TORCH_CHECK(false, "Placeholder storage has not been allocated on MPS device!");

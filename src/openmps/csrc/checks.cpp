@@ -83,21 +83,20 @@ void check_adaptive_sizes(Plane in, Plane out, bool average) {
   }
 }
 
-Plane output_plane(const IValue& size) {
-  const auto sizes = size.toDimVector();
-  return sizes.size() == 2 ? Plane{sizes[0], sizes[1]} : Plane{sizes[0], sizes[0]};
+// Arguments of another form are refused by the operator itself.
+void check_adaptive(const IValue* arguments, bool average) {
+  const auto& input = arguments[0].toTensor();
+  const auto sizes = arguments[1].toDimVector();
+  if ((input.dim() != 3 && input.dim() != 4) || sizes.size() != 2) return;
+  check_adaptive_sizes(plane(input), {sizes[0], sizes[1]}, average);
 }
 
-bool is_image(const Tensor& tensor) { return tensor.dim() == 3 || tensor.dim() == 4; }
-
 void check_adaptive_average(const FunctionSchema&, IValue* arguments) {
-  const auto& input = arguments[0].toTensor();
-  if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), true);
+  check_adaptive(arguments, /*average=*/true);
 }
 
 void check_adaptive_maximum(const FunctionSchema&, IValue* arguments) {
-  const auto& input = arguments[0].toTensor();
-  if (is_image(input)) check_adaptive_sizes(plane(input), output_plane(arguments[1]), false);
+  check_adaptive(arguments, /*average=*/false);
 }
 
 void check_same_type(const Tensor& input, const Tensor& other, const char* name) {
