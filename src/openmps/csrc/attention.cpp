@@ -2,6 +2,7 @@
 // on Linux the stub has no mps slot and asserts. So the choice is made here, by asking the backing
 // device about tensors of the same shape; the chosen operator then runs on the mps tensors as any
 // other does, and autograd, which sees only that operator, works as usual.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
@@ -62,6 +63,30 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
               "is_causal=True");
 }
 
+bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return at::GradMode::is_enabled() &&
+         (query.requires_grad() || key.requires_grad() || value.requires_grad());
+}
+
+// A Mac does not ask which kernels the user allows (torch.nn.attention.sdpa_kernel).
+class AllKernelsAllowed {
+ public:
+  AllKernelsAllowed() { allow(true, true, true); }
+  ~AllKernelsAllowed() { allow(flash_, efficient_, math_); }
+
+ private:
+  static void allow(bool flash, bool efficient, bool math) {
+    auto& context = at::globalContext();
+    context.setSDPUseFlash(flash);
+    context.setSDPUseMemEfficient(efficient);
+    context.setSDPUseMath(math);
+  }
+
+  const bool flash_ = at::globalContext().userEnabledFlashSDP();
+  const bool efficient_ = at::globalContext().userEnabledMemEfficientSDP();
+  const bool math_ = at::globalContext().userEnabledMathSDP();
+};
+
 Tensor shape_for_choice(const Tensor& tensor) {
   auto shape = shape_only(tensor);
   if (tensor.requires_grad()) shape.set_requires_grad(true);  // some kernels have no backward
@@ -78,7 +103,10 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
       c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
   // The CPU's fused kernel would draw from the CPU's generator.
   if (dropout > 0.0 && backing().is_cpu()) return kMath;
+  // The plain formula, as on a Mac: it alone has second derivatives.
+  if (needs_gradient(query, key, value) && !at::globalContext().userEnabledFlashSDP()) return kMath;
   const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
+  const AllKernelsAllowed allowed;
   const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;
   return at::_ops::_fused_sdp_choice::redispatch(backing().keys, shape_for_choice(query),
                                                  shape_for_choice(key), shape_for_choice(value),
@@ -103,11 +131,6 @@ Tensor pad_last(const Tensor& tensor, int64_t multiple) {
 Tensor add_leading(Tensor tensor, int64_t dimensions) {
   for (int64_t i = 0; i < dimensions; ++i) tensor = tensor.unsqueeze(0);
   return tensor;
-}
-
-bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
-  return at::GradMode::is_enabled() &&
-         (query.requires_grad() || key.requires_grad() || value.requires_grad());
 }
 
 // Under torch.func the tensors are wrappers without bytes, which no fused kernel could take.

@@ -101,18 +101,23 @@ void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack
   }
 }
 
+void lay_out_by_rows(torch::jit::Stack& results, size_t first) {
+  for (size_t i = first; i < results.size(); ++i) results[i] = results[i].toTensor().contiguous();
+}
+
 void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* stack) {
   const auto* rules = mac_says.rules;
   const auto check = mac_says.check;
+  const auto& schema = op.schema();
+  const size_t first = stack->size() - schema.arguments().size();
   const auto on_backing = [&] {
     if (mac_says.mend != nullptr && is_strict()) {
       run_deferring(op, mac_says.mend, stack);
     } else {
       run_on_backing(op, DispatchKey::Dense, stack);
     }
+    if (mac_says.row_major) lay_out_by_rows(*stack, first);
   };
-  const auto& schema = op.schema();
-  const size_t first = stack->size() - schema.arguments().size();
   alert_if_not_deterministic(schema, *stack, first);
   if (check != nullptr && is_strict()) check(schema, stack->data() + first);
   if (rules != nullptr) {
@@ -184,7 +189,8 @@ class ByName {
 
 MacSays what_mac_says(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
-  return {rules_of(op), check_for(name), mend_for(name)};
+  const bool row_major = op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex";
+  return {rules_of(op), check_for(name), mend_for(name), row_major};
 }
 
 void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {

@@ -19,11 +19,12 @@ struct NativeOperators {
   std::vector<std::string> always_on_cpu;
 };
 
-// All that is special about one operator on the Mac; each may be nullptr.
+// All that is special about one operator on the Mac; each pointer may be nullptr.
 struct MacSays {
   const Rules* rules = nullptr;
   Check check = nullptr;
   Mend mend = nullptr;
+  bool row_major = false;  // gives matrices by rows, where the CPU gives them by columns
 };
 
 // For "aten::name.overload". Valid for ever, once the rules are complete.

@@ -3,10 +3,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/native/ConvUtils.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "call.h"
 #include "mac.h"
+#include "reports.h"
 
 namespace openmps {
 namespace {
@@ -48,6 +50,9 @@ void check_dot(const FunctionSchema&, IValue* arguments) {
   TORCH_CHECK(a.scalar_type() == b.scalar_type(),
               "dot : expected both vectors to have same dtype, but found ", a.scalar_type(),
               " and ", b.scalar_type());
+  TORCH_CHECK(a.device() == b.device() || a.numel() != b.numel(),
+              "Expected all tensors to be on the same device. Found: ", a.device(), ", ",
+              b.device());
 }
 
 void check_softmax(const FunctionSchema& schema, IValue* arguments) {
@@ -120,13 +125,19 @@ void check_output_sizes(const FunctionSchema& schema, const IValue* arguments) {
   }
 }
 
+// An input on the CPU goes a Mac's way for the CPU, where the weight then leads to this error.
+void check_convolution_devices(const Tensor& input, const Tensor& weight, const IValue& bias) {
+  TORCH_CHECK(input.is_mps() || weight.dim() > 4, "slow_conv2d_forward_mps: input(device='",
+              input.device(), "') and weight(device=", weight.device(),
+              "')  must be on the same device");
+  check_same_type(input, weight, "weight");
+  if (bias.isTensor() && bias.toTensor().defined()) check_same_type(input, bias.toTensor(), "bias");
+}
+
 void check_convolution(const FunctionSchema& schema, IValue* arguments) {
   const auto& input = arguments[0].toTensor();
   const auto& weight = arguments[1].toTensor();
-  check_same_type(input, weight, "weight");
-  if (arguments[2].isTensor() && arguments[2].toTensor().defined()) {
-    check_same_type(input, arguments[2].toTensor(), "bias");
-  }
+  check_convolution_devices(input, weight, arguments[2]);
   const auto type = input.scalar_type();
   TORCH_CHECK(!named(schema, arguments, "transposed").toBool() || weight.dim() != 5 ||
                   (type != c10::kHalf && type != c10::kBFloat16),
@@ -141,10 +152,42 @@ void check_grid_3d_backward(const FunctionSchema& schema, IValue* arguments) {
       "grid_sampler_3d backward on MPS only supports bilinear and nearest interpolation");
 }
 
+// Kernels that bind their tensors one by one.
+void check_bound(const FunctionSchema& schema, IValue* arguments) {
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    if (!arguments[i].isTensor()) continue;
+    const auto& tensor = arguments[i].toTensor();
+    TORCH_CHECK(tensor.is_mps() || tensor.dim() == 0, "Passed CPU tensor to MPS op");
+  }
+}
+
+void check_masked_fill(const FunctionSchema&, IValue* arguments) {
+  const auto& self = arguments[0].toTensor();
+  const auto& mask = arguments[1].toTensor();
+  TORCH_CHECK(self.device() == mask.device() || self.numel() == 0 || mask.numel() == 0,
+              "expected self and mask to be on the same device, but got mask on ", mask.device(),
+              " and self on ", self.device());
+}
+
+void check_equal(const FunctionSchema&, IValue* arguments) {
+  const auto& a = arguments[0].toTensor();
+  const auto& b = arguments[1].toTensor();
+  if (a.sizes() != b.sizes() || a.numel() == 0) return;
+  TORCH_CHECK(a.device() == b.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              "mps:0 and ", a.is_mps() ? b.device() : a.device(), "!");
+  raise_report();  // it reads the answer
+}
+
+// A Mac waits for the device to learn how large the result is, or what it is.
+void wait(const FunctionSchema&, IValue*) { raise_report(); }
+
 void check_index(const FunctionSchema&, IValue* arguments) {
   int given = 0;
   for (const auto& index : optional_tensors(arguments[1])) {
-    if (index && index->defined()) ++given;
+    if (!index || !index->defined()) continue;
+    ++given;
+    if (index->scalar_type() == c10::kBool) raise_report();  // it counts what the mask selects
   }
   TORCH_CHECK(given <= 16,
               "Current limit allows up to 16 indices to be used in MPS indexing kernels");
@@ -165,6 +208,7 @@ void check_scatter_reduce(const FunctionSchema& schema, IValue* arguments) {
   const auto type = arguments[0].toTensor().scalar_type();
   TORCH_CHECK(reduce != "mean" || type != c10::kBool,
               "scatter_reduce: reduce='mean' not implemented for 'Bool'");
+  check_bound(schema, arguments);
   if (type == c10::kLong && (reduce == "amin" || reduce == "amax")) {
     TORCH_CHECK(!macos_before(15, 0),
                 "scatter_reduce(amin/amax) on int64 requires macOS 15 or newer");
@@ -190,6 +234,44 @@ void check_factors(const FunctionSchema& schema, IValue* arguments) {
 void check_lu(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(named(schema, arguments, "pivot").toBool(),
               "linalg.lu_factor(): MPS doesn't allow pivot == False.");
+}
+
+void check_unscale(const FunctionSchema&, IValue* arguments) {
+  const auto gradients = arguments[0].toTensorVector();
+  if (gradients.empty()) return;
+  const auto& found_inf = arguments[1].toTensor();
+  const auto& inv_scale = arguments[2].toTensor();
+  TORCH_CHECK(inv_scale.is_mps(), "inv_scale must be a MPS tensor.");
+  TORCH_CHECK(found_inf.is_mps(), "found_inf must be a MPS tensor.");
+  TORCH_CHECK(inv_scale.numel() == 1, "inv_scale must be a 1-element tensor.");
+  TORCH_CHECK(found_inf.numel() == 1, "found_inf must be a 1-element tensor.");
+  TORCH_CHECK(inv_scale.scalar_type() == c10::kFloat, "inv_scale must be a float tensor.");
+  TORCH_CHECK(found_inf.scalar_type() == c10::kFloat, "found_inf must be a float tensor.");
+  const auto on_mps = [](const Tensor& gradient) { return gradient.is_mps(); };
+  TORCH_CHECK(std::any_of(gradients.begin(), gradients.end(), on_mps),
+              "scaled_grads must be MPS tensors.");
+  TORCH_CHECK(std::all_of(gradients.begin(), gradients.end(), on_mps),
+              "one of scaled_grads was not a MPS tensor.");
+}
+
+bool is_alike(const Tensor& tensor, const Tensor& parameter) {
+  return tensor.scalar_type() == parameter.scalar_type() && tensor.device() == parameter.device() &&
+         tensor.layout() == c10::kStrided && tensor.is_non_overlapping_and_dense() &&
+         tensor.sizes() == parameter.sizes() && tensor.strides() == parameter.strides();
+}
+
+// (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, ...)
+void check_fused_adam(const FunctionSchema& schema, IValue* arguments) {
+  const bool amsgrad = named(schema, arguments, "amsgrad").toBool();
+  const auto parameters = arguments[0].toTensorVector();
+  for (size_t list = 0; list < (amsgrad ? 5 : 4); ++list) {
+    const auto tensors = arguments[list].toTensorVector();
+    const bool alike =
+        std::equal(tensors.begin(), tensors.end(), parameters.begin(), parameters.end(), is_alike);
+    TORCH_CHECK(alike, "params, grads, exp_avgs, ",
+                amsgrad ? "exp_avg_sqs, and max_exp_avg_sqs" : "and exp_avg_sqs",
+                " must have same dtype, device, and layout");
+  }
 }
 
 void warn_qr(const FunctionSchema&, IValue* arguments) {
@@ -226,12 +308,28 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::grid_sampler_3d_backward", check_grid_3d_backward},
     {"aten::index", check_index},
     {"aten::_index_put_impl_", check_index},
+    {"aten::equal", check_equal},
+    {"aten::masked_fill_", check_masked_fill},
+    {"aten::gather", check_bound},
+    {"aten::scatter", check_bound},
+    {"aten::scatter_", check_bound},
+    {"aten::scatter_add", check_bound},
+    {"aten::scatter_add_", check_bound},
+    {"aten::nonzero", wait},
+    {"aten::masked_select", wait},
+    {"aten::bincount", wait},
+    {"aten::_unique2", wait},
+    {"aten::unique_consecutive", wait},
+    {"aten::unique_dim", wait},
     {"aten::sort", make_stable},
     {"aten::repeat_interleave", check_repeat_interleave},
     {"aten::scatter_reduce", check_scatter_reduce},
     {"aten::scatter_reduce_", check_scatter_reduce},
     {"aten::linalg_lu", check_lu},
     {"aten::linalg_lu_factor_ex", check_lu},
+    {"aten::_amp_foreach_non_finite_check_and_unscale_", check_unscale},
+    {"aten::_fused_adam_", check_fused_adam},
+    {"aten::_fused_adamw_", check_fused_adam},
     {"aten::linalg_qr", warn_qr},
     {"aten::avg_pool2d", warn_avg_pool},
 };

@@ -3,6 +3,7 @@
 #include <ATen/ops/copy.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/resize.h>
+#include <ATen/ops/resize_as.h>
 #include <torch/library.h>
 
 #include "header.h"
@@ -13,6 +14,16 @@ namespace openmps {
 namespace {
 
 using at::Tensor;
+
+// What the kernel behind a Mac's copies does about sizes: nothing into anything changes nothing,
+// and an empty destination grows. copy_ has compared sizes long before, as on every device.
+bool has_something_to_copy(Tensor& self, const Tensor& source) {
+  if (source.numel() == 0 || self.is_same(source)) return false;
+  if (self.numel() == 0) self.resize_as_(source);
+  TORCH_CHECK(self.dim() >= source.dim(), "Destination ", self.sizes(),
+              " doesn't match the broadcast shape ", source.sizes());
+  return true;
+}
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   profiler::Scope scope;
@@ -29,7 +40,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
 
 Tensor copy_from(const Tensor& source, const Tensor& destination, bool non_blocking) {
   Tensor self = destination;
-  return copy_(self, source, non_blocking);
+  return has_something_to_copy(self, source) ? copy_(self, source, non_blocking) : self;
 }
 
 Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
@@ -38,6 +49,7 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
   raise_report();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kCopy)) scope.begin_reading(self);

@@ -20,20 +20,27 @@ Tensor on_host(const Tensor& tensor) {
   return is_mps(tensor) ? backing_view(tensor).to(c10::kCPU) : tensor;
 }
 
-Tensor like(const Tensor& original, const Tensor& host) { return host.to(original.device()); }
+// `host` where `original` is, also without waiting.
+Tensor like(const Tensor& original, const Tensor& host) {
+  if (!is_mps(original)) return host;
+  const auto copy = at::empty(host.sizes(), host.options().device(original.device()));
+  backing_view(copy).copy_(host);
+  return copy;
+}
 
 bool is_index(const Tensor& tensor) {
   return tensor.defined() &&
          (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
 }
 
-// The first value outside [low, high), if any; then `index` gets 0 in the place of all of them.
-std::optional<int64_t> mend(Tensor& index, int64_t low, int64_t high) {
+// The first value outside [low, high), if any; then `index` gets `instead` in the place of all of
+// them.
+std::optional<int64_t> mend(Tensor& index, int64_t low, int64_t high, int64_t instead = 0) {
   const auto host = on_host(index);
   const auto wrong = (host < low).logical_or(host >= high);
   const auto found = host.masked_select(wrong);
   if (found.numel() == 0) return std::nullopt;
-  index = like(index, host.masked_fill(wrong, 0));
+  index = like(index, host.masked_fill(wrong, instead));
   return found[0].item<int64_t>();
 }
 
@@ -46,14 +53,14 @@ bool has_dense_layout(const Tensor& self, const Tensor& index, int64_t dim) {
 }
 
 // (self, dim, index, ...): the two texts are those of the kernels for dense and for any layout.
-bool mend_dimension(Stack& arguments, const char* name) {
+bool mend_dimension(Stack& arguments, const char* name, int64_t instead) {
   const auto self = arguments[0].toTensor();
   auto index = arguments[2].toTensor();
   if (!is_index(index)) return false;
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
   const auto size = self.dim() == 0 ? 1 : self.size(dim);
   const bool dense = has_dense_layout(self, index, dim);
-  const auto wrong = mend(index, 0, size);
+  const auto wrong = mend(index, 0, size, instead);
   if (!wrong) return false;
   arguments[2] = index;
   const auto which = dense ? std::string() : " " + std::to_string(dim);
@@ -62,8 +69,19 @@ bool mend_dimension(Stack& arguments, const char* name) {
   return true;
 }
 
-bool mend_gather(Stack& arguments) { return mend_dimension(arguments, "gather"); }
-bool mend_scatter(Stack& arguments) { return mend_dimension(arguments, "scatter"); }
+bool mend_scatter(Stack& arguments) { return mend_dimension(arguments, "scatter", 0); }
+
+// Gives 0 for an index out of range: read from a row of zeros, added at the end.
+bool mend_gather(Stack& arguments) {
+  const auto self = arguments[0].toTensor();
+  if (self.dim() == 0) return mend_dimension(arguments, "gather", 0);
+  const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
+  if (!mend_dimension(arguments, "gather", self.size(dim))) return false;
+  auto row = self.sizes().vec();
+  row[dim] = 1;
+  arguments[0] = at::cat({self, at::zeros(row, self.options())}, dim);
+  return true;
+}
 
 // (self, indices, ...): a mask uses up as many dimensions as it has.
 bool mend_index(Stack& arguments) {
