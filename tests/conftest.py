@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,16 @@ import pytest
 import openmps
 
 openmps.activate()
+
+import torch  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_to_report() -> Iterator[None]:
+    """An error that the device has yet to report belongs to the test that caused it."""
+    yield
+    torch.mps.synchronize()
+
 
 KEPT = (
     "OPENMPS_CXX",
@@ -46,3 +59,37 @@ def python(tmp_path: Path) -> Python:
         )
 
     return run
+
+
+FELL_BACK = re.compile(
+    r"The operator '([\w:.]+)' is not currently supported on the MPS backend and will fall back to "
+    r"run on the CPU\. This may have performance implications\."
+)
+
+Fallback = Callable[..., AbstractContextManager[None]]
+
+
+@pytest.fixture
+def fallback(monkeypatch: pytest.MonkeyPatch) -> Fallback:
+    """Lets what a Mac lacks run on the CPU: `with fallback("aten::take"):`.
+
+    The block must warn about exactly these operators, and about nothing else.
+    """
+    monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+
+    @contextmanager
+    def falling_back(*operators: str) -> Iterator[None]:
+        always = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)  # a Mac names the first operator of a process only
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                yield
+        finally:
+            torch.set_warn_always(always)
+        texts = [str(warning.message) for warning in caught]
+        found = [FELL_BACK.match(text) for text in texts]
+        assert all(found), texts
+        assert {match[1] for match in found if match} == set(operators)
+
+    return falling_back

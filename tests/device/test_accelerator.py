@@ -140,9 +140,12 @@ def test_profiler_signposts_are_harmless():
 def test_deterministic_algorithms_run_on_mps():
     torch.use_deterministic_algorithms(True)
     try:
-        tensor = torch.zeros(3, device="mps")
-        tensor.index_add_(0, torch.tensor([0, 0], device="mps"), torch.ones(2, device="mps"))
-        assert tensor.tolist() == [2.0, 0.0, 0.0]
+        tensor = torch.zeros(3, dtype=torch.int64, device="mps")
+        ones = torch.ones(2, dtype=torch.int64, device="mps")
+        tensor.index_add_(0, torch.tensor([0, 0], device="mps"), ones)
+        assert tensor.tolist() == [2, 0, 0]
+        with pytest.raises(RuntimeError, match=r"^index_put_with_accumulate_mps does not have"):
+            tensor.float().index_add_(0, torch.tensor([0, 0], device="mps"), ones.float())
     finally:
         torch.use_deterministic_algorithms(False)
 

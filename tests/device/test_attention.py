@@ -127,7 +127,8 @@ def test_dropout_drops_and_rescales(head):
     torch.manual_seed(0)
     length = 200
     # Uniform attention over one-hot values: an output element is one attention weight.
-    query = torch.zeros(1, 1, length, head, device="mps")
+    # With a gradient: without one, a Mac refuses dropout.
+    query = torch.zeros(1, 1, length, head, device="mps", requires_grad=True)
     value = torch.eye(length, device="mps").view(1, 1, length, length)
     weights = attend(query, query, value, dropout_p=0.25) * length
     assert weights.device.type == "mps"
@@ -138,7 +139,7 @@ def test_dropout_drops_and_rescales(head):
 
 
 def test_dropout_draws_from_the_mps_generator():
-    query, key, value = (t.detach().to("mps") for t in inputs(2, 3, 6, 8))
+    query, key, value = (t.detach().to("mps").requires_grad_() for t in inputs(2, 3, 6, 8))
     torch.mps.manual_seed(3)
     first = attend(query, key, value, dropout_p=0.5)
     second = attend(query, key, value, dropout_p=0.5)

@@ -28,14 +28,23 @@ def numbers(*shape, requires_grad=True):
         lambda z: torch.complex(z.imag, z.real),
         lambda z: z.sqrt().tanh(),
         lambda z: z.conj().t().contiguous(),
-        lambda z: torch.linalg.inv(z),
         lambda z: torch.cat([z, z.conj()]),
         lambda z: z.conj().imag,
-        lambda z: torch.matrix_exp(z * 0.1),
     ],
 )
 def test_complex_operators_agree(function):
     assert_agrees(function, numbers(3, 3))
+
+
+def test_complex_inverses_are_refused():
+    with pytest.raises(RuntimeError) as refused:
+        torch.linalg.inv(numbers(3, 3).to("mps"))
+    assert str(refused.value) == "linalg_inv: not supported for complex types yet!"
+
+
+def test_complex_numbers_fall_back(fallback):
+    with fallback("aten::linalg_matrix_exp"):
+        assert_agrees(lambda z: torch.matrix_exp(z * 0.1), numbers(3, 3))
 
 
 @pytest.mark.parametrize(

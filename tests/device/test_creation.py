@@ -23,7 +23,6 @@ FACTORIES = {
 NUMERIC = {
     "arange": lambda **kw: torch.arange(2, 12, 3, **kw),
     "linspace": lambda **kw: torch.linspace(0, 10, 5, **kw),
-    "logspace": lambda **kw: torch.logspace(0, 1, 3, **kw),
     "tril_indices": lambda **kw: torch.tril_indices(3, 3, **kw),
     "triu_indices": lambda **kw: torch.triu_indices(3, 3, **kw),
     "hann_window": lambda **kw: torch.hann_window(8, **kw),
@@ -90,14 +89,18 @@ def test_every_name_of_the_device(device):
 
 
 @pytest.mark.parametrize("make", [torch.empty, torch.ones, torch.rand, torch.tensor])
-def test_there_is_no_second_device(make):
-    with pytest.raises(RuntimeError):
-        make(2, device="mps:1")
+def test_a_second_device_is_the_first(make):
+    assert make(2, device="mps:1").device == torch.device("mps:0")
 
 
-def test_there_is_no_second_device_to_move_to():
-    with pytest.raises(RuntimeError):
-        torch.ones(2).to("mps:1")
+def test_moving_to_a_second_device_leads_to_the_first():
+    assert torch.ones(2).to("mps:1").device == torch.device("mps:0")
+
+
+def test_a_factory_that_a_mac_lacks_falls_back(fallback):
+    with fallback("aten::logspace.out"):
+        made = torch.logspace(0, 1, 3, device="mps")
+    assert_matches(made, torch.logspace(0, 1, 3))
 
 
 def test_double_like_a_like_on_another_device():

@@ -106,12 +106,18 @@ def test_index_put_through_a_view_writes_the_base():
 
 
 def test_index_out_of_range_raises():
-    with pytest.raises(IndexError):
-        source().to("mps")[torch.tensor([7], device="mps")]
     with pytest.raises(IndexError, match="out of bounds"):
         source().to("mps")[7]
     with pytest.raises(IndexError, match="too many indices"):
         source().to("mps")[0, 0, 0]
+
+
+def test_index_tensor_out_of_range_raises_when_the_device_is_next_waited_for():
+    rows = source().to("mps")[torch.tensor([7], device="mps")]
+    assert rows.shape == (1, 4)
+    with pytest.raises(torch.AcceleratorError) as failed:
+        torch.mps.synchronize()
+    assert str(failed.value) == "index 7 is out of bounds for dimension 0 with size 3"
 
 
 def test_mask_of_a_wrong_shape_raises():
@@ -126,14 +132,20 @@ def test_gather_family_agrees():
     assert_agrees(lambda t, i: t.gather(1, i), table, index)
     assert_agrees(lambda t, i: t.take_along_dim(i, 1), table, index)
     assert_agrees(lambda t, i: t.index_select(0, i), table, rows)
-    assert_agrees(lambda t, i: t.take(i), table, index)
     assert_agrees(lambda t, i: t[i], table, rows)
     assert_agrees(lambda t: t.masked_select(t > 0), table)
     assert_agrees(lambda t: t[t > 0], table)
 
 
+def test_take_agrees_through_the_fallback(fallback):
+    table = torch.randn(3, 4, requires_grad=True)
+    index = torch.tensor([[0, 3], [1, 1], [2, 0]])
+    with fallback("aten::take", "aten::put_"):
+        assert_agrees(lambda t, i: t.take(i), table, index)
+
+
 def test_gather_with_a_cpu_index_raises():
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match=r"^Passed CPU tensor to MPS op$"):
         source().to("mps").gather(1, torch.zeros(3, 1, dtype=torch.long))
 
 

@@ -83,7 +83,6 @@ def test_filling_operators():
         lambda t: t.index_add_(0, torch.tensor([0, 0], device=t.device), t[:2].clone()),
         lambda t: t.index_copy_(0, torch.tensor([2], device=t.device), t[:1].clone()),
         lambda t: t.masked_scatter_(t > 1, t.clone()),
-        lambda t: t.put_(torch.tensor([1, 3], device=t.device), t[0, :2].clone()),
         lambda t: t.tril_(),
         lambda t: t.addcmul_(t, t, value=2),
         lambda t: t.addcdiv_(t, t + 1),
@@ -98,6 +97,14 @@ def test_filling_operators():
         assert fill(tensor) is tensor
         fill(expected)
         assert_matches(tensor, expected)
+
+
+def test_put_agrees_through_the_fallback(fallback):
+    tensor, expected = source().to("mps"), source()
+    with fallback("aten::put_"):
+        assert tensor.put_(torch.tensor([1, 3], device="mps"), tensor[0, :2].clone()) is tensor
+    expected.put_(torch.tensor([1, 3]), expected[0, :2].clone())
+    assert_matches(tensor, expected)
 
 
 def test_in_place_result_keeps_the_dtype():

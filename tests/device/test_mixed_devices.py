@@ -1,40 +1,114 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
 from .agreement import assert_matches
 
-MESSAGE = "Expected all tensors to be on the same device"
-OPERATORS = {
+MESSAGE = (
+    "Expected all tensors to be on the same device, but found at least two devices, mps:0 and cpu!"
+)
+UNALLOCATED = "Placeholder storage has not been allocated on MPS device!"
+
+# Operators that look at all their tensors before they start.
+POINTWISE = {
     "add": torch.add,
     "mul": torch.mul,
-    "mm": torch.mm,
-    "matmul": torch.matmul,
     "atan2": torch.atan2,
-    "cat": lambda a, b: torch.cat([a, b]),
-    "stack": lambda a, b: torch.stack([a, b]),
     "where": lambda a, b: torch.where(a > 0, a, b),
-    "linear": torch.nn.functional.linear,
-    "mse_loss": torch.nn.functional.mse_loss,
     "lerp": lambda a, b: torch.lerp(a, b, 0.5),
     "logical_and": torch.logical_and,
-    "cdist": torch.cdist,
-    "solve": torch.linalg.solve,
     "maximum": torch.maximum,
-    "conv1d": lambda a, b: torch.conv1d(a[None], b[None]),
     "kron": torch.kron,
     "in_place_add": lambda a, b: a.clone().add_(b),
     "in_place_pow": lambda a, b: a.clone().pow_(b),
 }
+# Operators that find out when they bind a tensor's memory.
+OTHERS = {
+    "mm": torch.mm,
+    "matmul": torch.matmul,
+    "cat": lambda a, b: torch.cat([a, b]),
+    "stack": lambda a, b: torch.stack([a, b]),
+    "mse_loss": torch.nn.functional.mse_loss,
+    "cdist": torch.cdist,
+    "solve": torch.linalg.solve,
+    "embedding": lambda a, b: torch.nn.functional.embedding(a.long(), b),
+    "layer_norm": lambda a, b: torch.nn.functional.layer_norm(a, (2,), b[0]),
+}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("devices", [("mps", "cpu"), ("cpu", "mps")])
+def test_memory_elsewhere_is_not_found(name, devices):
+    left, right = (torch.ones(2, 2, device=device) for device in devices)
+    with pytest.raises(RuntimeError) as refused:
+        OTHERS[name](left, right)
+    assert str(refused.value) == UNALLOCATED
+
+
+@pytest.mark.parametrize("name", POINTWISE)
 @pytest.mark.parametrize("devices", [("mps", "cpu"), ("cpu", "mps")])
 def test_tensors_with_dimensions_do_not_mix(name, devices):
     left, right = (torch.ones(2, 2, device=device) for device in devices)
-    with pytest.raises(RuntimeError, match=MESSAGE):
-        OPERATORS[name](left, right)
+    with pytest.raises(RuntimeError) as refused:
+        POINTWISE[name](left, right)
+    assert str(refused.value) == MESSAGE
+
+
+# These have words of their own.
+OWN_WORDS = {
+    "linear input": (
+        lambda a, b: torch.nn.functional.linear(b, a),
+        "Tensor for argument input is on cpu but expected on mps",
+    ),
+    "linear weight": (
+        torch.nn.functional.linear,
+        "Tensor for argument weight is on cpu but expected on mps",
+    ),
+    "linear bias": (
+        lambda a, b: torch.nn.functional.linear(a, a, b[0]),
+        "Tensor for argument bias is on cpu but expected on mps",
+    ),
+    "dot": (
+        lambda a, b: torch.dot(a[0], b[0]),
+        "Expected all tensors to be on the same device. Found: mps:0, cpu",
+    ),
+    "masked_fill": (
+        lambda a, b: a.masked_fill(b > 0, 1.0),
+        "expected self and mask to be on the same device, but got mask on cpu and self on mps:0",
+    ),
+    "equal": (torch.equal, MESSAGE),
+    "gather": (lambda a, b: a.gather(0, b.long()), "Passed CPU tensor to MPS op"),
+    "scatter": (lambda a, b: a.scatter(0, b.long(), a), "Passed CPU tensor to MPS op"),
+    "scatter_add": (lambda a, b: a.scatter_add(0, a.long(), b), "Passed CPU tensor to MPS op"),
+    "scatter_reduce": (
+        lambda a, b: a.scatter_reduce(0, b.long(), a, "amax"),
+        "Passed CPU tensor to MPS op",
+    ),
+    "convolution input": (
+        lambda a, b: torch.conv1d(b[None], a[None]),
+        "slow_conv2d_forward_mps: input(device='cpu') and weight(device=mps:0')  must be on the "
+        "same device",
+    ),
+    "convolution weight": (
+        lambda a, b: torch.conv1d(a[None], b[None]),
+        "Input type (MPSFloatType) and weight type (torch.FloatTensor) should be the same",
+    ),
+    "convolution bias": (
+        lambda a, b: torch.conv1d(a[None], a[None], b[0, :1]),
+        "Input type (MPSFloatType) and bias type (torch.FloatTensor) should be the same",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_WORDS)
+def test_some_operators_have_words_of_their_own(name):
+    call, text = OWN_WORDS[name]
+    with pytest.raises(RuntimeError) as refused:
+        call(torch.ones(2, 2, device="mps"), torch.ones(2, 2))
+    assert str(refused.value) == text
 
 
 @pytest.mark.parametrize("function", [torch.add, torch.mul, torch.div, torch.pow, torch.atan2])
@@ -66,9 +140,9 @@ def test_a_cpu_scalar_is_no_place_to_write_an_mps_tensor():
 
 
 def test_an_mps_scalar_does_not_mix_with_a_cpu_tensor():
-    with pytest.raises(RuntimeError, match=MESSAGE):
+    with pytest.raises(RuntimeError, match=re.escape(MESSAGE)):
         torch.ones(3) + torch.ones(3, device="mps")
-    with pytest.raises(RuntimeError, match=MESSAGE):
+    with pytest.raises(RuntimeError, match=re.escape(MESSAGE)):
         torch.ones(3) + torch.tensor(1.0, device="mps")
 
 
@@ -88,18 +162,18 @@ def test_type_promotion_sees_a_cpu_scalar_as_a_scalar():
 
 
 def test_module_and_input_on_different_devices_raise():
-    with pytest.raises(RuntimeError, match=MESSAGE):
+    with pytest.raises(RuntimeError, match="argument input is on cpu but expected on mps"):
         torch.nn.Linear(2, 2).to("mps")(torch.ones(1, 2))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match=r"^slow_conv2d_forward_mps: input"):
         torch.nn.Conv2d(1, 1, 1).to("mps")(torch.ones(1, 1, 2, 2))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match=re.escape(UNALLOCATED)):
         torch.nn.Embedding(4, 2).to("mps")(torch.tensor([1, 2]))
 
 
 def test_mixed_tensors_after_an_error_still_work():
     tensor = torch.ones(3, device="mps")
     for _ in range(3):
-        with pytest.raises(RuntimeError, match=MESSAGE):
+        with pytest.raises(RuntimeError, match=re.escape(MESSAGE)):
             tensor + torch.ones(3)
     assert_matches(tensor + 1, torch.full((3,), 2.0))
 

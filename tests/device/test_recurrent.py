@@ -47,10 +47,12 @@ def test_unbatched_sequences_agree(kind):
     assert_module_agrees(KINDS[kind](), torch.randn(5, 3, requires_grad=True))
 
 
-@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
-def test_lstm_with_projection_agrees():
-    torch.manual_seed(0)
-    assert_module_agrees(KINDS["lstm"](proj_size=2), torch.randn(5, 2, 3, requires_grad=True))
+@pytest.mark.parametrize("gradients", [False, True])
+def test_lstm_with_projection_is_refused(gradients):
+    module = KINDS["lstm"](proj_size=2).to("mps")
+    with pytest.raises(RuntimeError) as refused:
+        module(torch.randn(5, 2, 3, device="mps", requires_grad=gradients))
+    assert str(refused.value) == "LSTM with projections is not currently supported with MPS."
 
 
 @pytest.mark.parametrize("kind", ["tanh", "gru"])

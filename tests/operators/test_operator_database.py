@@ -1,9 +1,16 @@
-"""PyTorch's own operator database: every float32 sample, forward and backward, against the CPU."""
+"""PyTorch's own operator database: every float32 sample, forward and backward, against the CPU.
+
+What a Mac refuses must be what the tables of PyTorch's own tests expect it to refuse; where a
+missing operator is the reason, the sample then runs through the fallback and is compared, too.
+"""
 
 from __future__ import annotations
 
+import ast
 import warnings
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -37,6 +44,46 @@ INDICES_ON_CPU = {"tensor_split"}
 
 # Not the same kernel order as on the CPU, so not the same last bit.
 INEXACT = {"inner", "tensordot", "linalg.lstsq", "linalg.lstsq.grad_oriented"}
+
+
+# More steps, each with a last bit of its own.
+LOOSE = {"linalg.lstsq", "linalg.lstsq.grad_oriented"}
+
+# In PyTorch's table, yet made of operators that a Mac has: svd_lowrank fails there because it is
+# random.
+RUNS = {"svd_lowrank", "masked.median"}
+
+# Not in the table, yet missing: the first is in another one, the second is not tested there.
+UNLISTED = {"linalg.matrix_rank", "nn.functional.channel_shuffle"}
+
+DOUBLES = (torch.float64, torch.complex128)
+
+
+def table(name: str) -> set[str]:
+    """The operators of one of PyTorch's tables of what fails on a Mac, in float32."""
+    file = Path(torch.__file__).parent / "testing" / "_internal" / "common_mps.py"
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            expression = compile(ast.Expression(node.value), str(file), "eval")
+            dtypes_of = eval(expression, {"torch": torch})
+            return {
+                operator
+                for operator, dtypes in dtypes_of.items()
+                if dtypes is None or torch.float32 in dtypes
+            }
+    raise LookupError(f"{file} has no {name}")
+
+
+REFUSED = (table("UNIMPLEMENTED_XFAILLIST") | UNLISTED) - RUNS
+REFUSED_GRADIENTS = table("XFAILLIST_GRAD")
+
+REFUSALS = (
+    "is not currently implemented for the MPS device",
+    "the MPS framework doesn't support float64",
+    "Adaptive pool MPS: ",
+    "linalg.lu_factor(): MPS only supports floats.",
+)
 
 
 def name_of(op: Any) -> str:
@@ -77,36 +124,78 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def compare(got: torch.Tensor, want: torch.Tensor, *, exact: bool) -> None:
+def compare(got: torch.Tensor, want: torch.Tensor, *, exact: bool, loose: bool = False) -> None:
     assert got.device == torch.device("mps:0")
     tolerance = {"rtol": 0.0, "atol": 0.0} if exact else {}
+    if loose:
+        tolerance = {"rtol": 1e-5, "atol": 5e-5}
     assert_close(dense(got).cpu(), dense(want).cpu(), equal_nan=True, **tolerance)
 
 
 def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> tuple[Any, ...]:
     scalars = [result.abs().sum() if result.is_complex() else result.sum() for result in results]
-    return torch.autograd.grad(scalars, inputs, allow_unused=True)
+    return torch.autograd.grad(scalars, inputs, allow_unused=True, retain_graph=True)
+
+
+def dropout(op: Any, sample: Any) -> float:
+    if op.name == "nn.functional.multi_head_attention_forward":
+        return float(sample.args[9])  # its eleventh parameter
+    return float(sample.kwargs.get("dropout_p", 0.0))
+
+
+Result = TypeVar("Result")
+
+
+class Mac:
+    """Runs things as a Mac does, and counts what it refuses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.refused = 0
+        self.monkeypatch = monkeypatch
+
+    def run(self, call: Callable[[], Result]) -> Result | None:
+        """Through the fallback if need be; None where that does not help."""
+        for fallback in ("0", "1"):
+            self.monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", fallback)
+            try:
+                return call()
+            except (RuntimeError, TypeError) as error:
+                if not any(text in str(error) for text in REFUSALS):
+                    raise
+                self.refused += 1
+                if "PYTORCH_ENABLE_MPS_FALLBACK" not in str(error):
+                    break
+        return None
 
 
 @pytest.mark.filterwarnings("ignore")  # samples that are deprecated on every device
 @pytest.mark.parametrize("op", DATABASE, ids=name_of)
-def test_mps_agrees_with_the_cpu(op: Any) -> None:
+def test_mps_agrees_with_the_cpu(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     differentiable = op.supports_autograd and torch.float32 in op.supported_backward_dtypes("cpu")
     exact = name_of(op) not in INEXACT
+    forward, backward = Mac(monkeypatch), Mac(monkeypatch)
     compared = 0
+    asked_for_doubles = 0
     for sample in op.sample_inputs("cpu", torch.float32, requires_grad=differentiable):
         arguments = (sample.input, sample.args, sample.kwargs)
-        random = op.name in RANDOM or sample.kwargs.get("dropout_p", 0.0) > 0
+        if any(leaf in DOUBLES for leaf in tree_leaves(arguments) if isinstance(leaf, torch.dtype)):
+            asked_for_doubles += 1  # the samples for mps do not, where it matters
+            continue
+        random = op.name in RANDOM or dropout(op, sample) > 0
         if op.name in INDICES_ON_CPU:
             on_mps = (to_mps(sample.input), *arguments[1:])
         else:
-            on_mps = tree_map(to_mps, arguments)
+            on_mps = forward.run(lambda arguments=arguments: tree_map(to_mps, arguments))
+        if on_mps is None:
+            continue
         if op.is_factory_function:
             on_mps[2].setdefault("device", "mps")
         torch.manual_seed(0)
         want = op(arguments[0], *arguments[1], **arguments[2])
         torch.manual_seed(0)
-        got = op(on_mps[0], *on_mps[1], **on_mps[2])
+        got = forward.run(lambda on_mps=on_mps: op(on_mps[0], *on_mps[1], **on_mps[2]))
+        if got is None:
+            continue
         assert len(tensors(got)) == len(tensors(want))
         for result, expected in zip(tensors(got), tensors(want), strict=True):
             if random:
@@ -124,10 +213,16 @@ def test_mps_agrees_with_the_cpu(op: Any) -> None:
             continue
         inputs = [t for t in tensors(arguments) if t.requires_grad]
         inputs_on_mps = [t for t in tensors(on_mps) if t.requires_grad]
-        for grad, expected_grad in zip(
-            gradients(gotten, inputs_on_mps), gradients(wanted, inputs), strict=True
-        ):
+        grads = backward.run(
+            lambda results=gotten, inputs=inputs_on_mps: gradients(results, inputs)
+        )
+        for grad, expected_grad in zip(grads or (), gradients(wanted, inputs), strict=bool(grads)):
             assert (grad is None) == (expected_grad is None)
             if grad is not None:
-                compare(grad, expected_grad, exact=False)
-    assert compared > 0
+                compare(grad, expected_grad, exact=False, loose=name_of(op) in LOOSE)
+    key = op.name + op.variant_test_name
+    assert compared > 0 or asked_for_doubles > 0 or key in REFUSED
+    if not asked_for_doubles:
+        assert (forward.refused > 0) == (key in REFUSED)
+    if forward.refused == 0:
+        assert backward.refused == 0 or key in REFUSED_GRADIENTS
