@@ -1,0 +1,61 @@
+"""Which memory format a result has on a Mac."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
+CONVOLUTIONS = {2: F.conv2d, 3: F.conv3d}
+
+
+def made(*shape: int) -> torch.Tensor:
+    return torch.arange(float(torch.Size(shape).numel()), device="mps").reshape(shape)
+
+
+def convolve(dimensions: int, *, input_last: bool, weight_last: bool) -> torch.Tensor:
+    layout = FORMATS[dimensions]
+    data = made(2, 3, *[5] * dimensions)
+    weight = made(4, 3, *[3] * dimensions)
+    return CONVOLUTIONS[dimensions](
+        data.contiguous(memory_format=layout) if input_last else data,
+        weight.contiguous(memory_format=layout) if weight_last else weight,
+    )
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize(
+    ("input_last", "weight_last"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_a_convolution_is_channels_last_if_one_of_its_inputs_is(
+    dimensions: int, input_last: bool, weight_last: bool
+) -> None:
+    result = convolve(dimensions, input_last=input_last, weight_last=weight_last)
+    expected = input_last or weight_last
+    assert result.is_contiguous(memory_format=FORMATS[dimensions]) is expected
+    assert result.is_contiguous() is not expected
+    plain = convolve(dimensions, input_last=False, weight_last=False)
+    torch.testing.assert_close(result, plain)
+
+
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.avg_pool2d(x, 2)])
+def test_pooling_keeps_channels_last(pool) -> None:
+    data = made(2, 3, 4, 4)
+    last = pool(data.contiguous(memory_format=torch.channels_last))
+    assert last.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(last, pool(data))
+
+
+def test_solutions_and_factors_are_laid_out_by_rows() -> None:
+    matrix = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    right = torch.arange(6.0).reshape(3, 2)
+    assert torch.linalg.solve(matrix, right).stride() == (1, 3)  # the CPU's: by columns
+    solution = torch.linalg.solve(matrix.to("mps"), right.to("mps"))
+    assert solution.stride() == (2, 1)
+    torch.testing.assert_close(solution.cpu(), torch.linalg.solve(matrix, right))
+    factors, pivots = torch.linalg.lu_factor(matrix.to("mps"))
+    assert factors.stride() == (3, 1)
+    expected, expected_pivots = torch.linalg.lu_factor(matrix)
+    torch.testing.assert_close(factors.cpu(), expected)
+    assert pivots.tolist() == expected_pivots.tolist()
