@@ -193,6 +193,13 @@ void check_index(const FunctionSchema&, IValue* arguments) {
               "Current limit allows up to 16 indices to be used in MPS indexing kernels");
 }
 
+void check_isin(const FunctionSchema&, IValue* arguments) {
+  if (!arguments[0].isTensor() || !arguments[1].isTensor()) return;
+  const auto& elements = arguments[0].toTensor();
+  const auto& test_elements = arguments[1].toTensor();
+  TORCH_CHECK(elements.is_mps() && test_elements.is_mps());  // the text is the condition
+}
+
 // A Mac's sort keeps equal elements in order whether asked to or not.
 void make_stable(const FunctionSchema& schema, IValue* arguments) {
   arguments[static_cast<size_t>(*schema.argumentIndexWithName("stable"))] = true;
@@ -321,6 +328,7 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::_unique2", wait},
     {"aten::unique_consecutive", wait},
     {"aten::unique_dim", wait},
+    {"aten::isin", check_isin},
     {"aten::sort", make_stable},
     {"aten::repeat_interleave", check_repeat_interleave},
     {"aten::scatter_reduce", check_scatter_reduce},

@@ -103,6 +103,10 @@ void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch:
     state = at::native::update_result_type_state(tensor, state);
   });
   if (!leading) return;
+  if (const auto other = schema.argumentIndexWithName("other")) {
+    const auto& value = stack[first + static_cast<size_t>(*other)];
+    if (value.isScalar()) state = at::native::update_result_type_state(value.toScalar(), state);
+  }
   const auto common = at::native::result_type(state);
   if (((seen | mask_of(common)) & rules.refused) == 0) return;
 

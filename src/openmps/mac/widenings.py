@@ -34,6 +34,7 @@ _IN_HALF_PRECISION = (
     # The CPU has these, and rounds at every step; a Mac computes in float32.
     Widened("grid_sampler_2d grid_sampler_3d", "half", "float32"),
     Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32"),
+    Widened("_dirichlet_grad", "half", "float32"),
     Widened("polar", "float16", "float32"),
     Widened("_fft_r2c", "float16", "float32"),
 )
