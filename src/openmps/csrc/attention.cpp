@@ -11,6 +11,7 @@
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
@@ -121,6 +122,11 @@ std::optional<Tensor> additive(const std::optional<Tensor>& mask, caffe2::TypeMe
   return at::where(*mask, 0.0, masked);
 }
 
+// For each query, the keys that do not come after it.
+Tensor not_after(const Tensor& query, const Tensor& key) {
+  return at::ones({query.size(-2), key.size(-2)}, query.options().dtype(at::kBool)).tril();
+}
+
 Tensor pad_last(const Tensor& tensor, int64_t multiple) {
   const auto excess = tensor.size(-1) % multiple;
   return excess == 0 ? tensor : at::pad(tensor, {0, multiple - excess});
@@ -211,7 +217,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
 // the place of the weights.
 std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Tensor& key,
                                                   const Tensor& value,
-                                                  const std::optional<Tensor>& bias, double dropout,
+                                                  const std::optional<Tensor>& mask, double dropout,
                                                   bool causal, const std::optional<Tensor>&,
                                                   std::optional<double> scale, bool grouped) {
   for (const auto* tensor : {&query, &key, &value}) {
@@ -226,6 +232,11 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
     const auto groups = key.size(-3);
     TORCH_CHECK(heads % groups == 0, "For GQA, the query tensor's head dimension (", heads,
                 ") must be divisible by the key tensor's head dimension (", groups, ").");
+  }
+  auto bias = additive(mask, query.dtype());
+  if (bias && causal) {  // which it takes together, unlike every other attention
+    bias = at::where(not_after(query, key), *bias, -std::numeric_limits<double>::infinity());
+    causal = false;
   }
   const auto out = fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
   return {out, out};

@@ -324,7 +324,6 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::scatter_add_", check_bound},
     {"aten::nonzero", wait},
     {"aten::masked_select", wait},
-    {"aten::bincount", wait},
     {"aten::_unique2", wait},
     {"aten::unique_consecutive", wait},
     {"aten::unique_dim", wait},

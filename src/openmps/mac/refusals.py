@@ -198,7 +198,6 @@ _REDUCTION_RULES = (
         "!floating complex float8",
         "std and var only support floating point and complex dtypes",
     ),
-    _not_implemented("bincount", "bool", "bincount is not supported for Bool"),
     _invalid(
         "histogram.bin_ct histogram.bin_ct_out _histogramdd_from_bin_cts",
         "!float32",

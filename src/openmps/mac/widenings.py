@@ -35,6 +35,8 @@ _IN_HALF_PRECISION = (
     Widened("grid_sampler_2d grid_sampler_3d", "half", "float32"),
     Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32"),
     Widened("_dirichlet_grad", "half", "float32"),
+    # The CPU wants the total weight in the input's dtype; a Mac does not look.
+    Widened("nll_loss_backward nll_loss2d_backward", "half", "float32"),
     Widened("polar", "float16", "float32"),
     Widened("_fft_r2c", "float16", "float32"),
 )
