@@ -57,7 +57,7 @@ def test_it_is_pure_python(wheel: Path) -> None:
 
 def test_it_carries_every_source(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("csrc", "csrc_runtime", "include/msl"):
+    for folder in ("csrc", "csrc_metal", "csrc_runtime", "include/msl"):
         files = (ROOT / "src/openmps" / folder).iterdir()
         assert {f"openmps/{folder}/{file.name}" for file in files} <= names
     assert {

@@ -14,6 +14,7 @@
 #include "header.h"
 #include "hooks.h"
 #include "mac.h"
+#include "metal.h"
 #include "one_accelerator.h"
 #include "operators.h"
 #include "profiler.h"
@@ -261,6 +262,18 @@ PyObject* record_kernel(PyObject*, PyObject* args) {
   END_HANDLE_TH_ERRORS
 }
 
+// connect_metal(address of a ShaderCalls) -> address of the Metal that C++ extensions reach.
+PyObject* connect_extensions(PyObject*, PyObject* calls) {
+  HANDLE_TH_ERRORS
+  const auto* table = static_cast<const ShaderCalls*>(PyLong_AsVoidPtr(calls));
+  if (table == nullptr) {
+    TORCH_CHECK_VALUE(PyErr_Occurred() != nullptr, "connect_metal: expected an address");
+    return nullptr;
+  }
+  return PyLong_FromVoidPtr(connect_metal(table));
+  END_HANDLE_TH_ERRORS
+}
+
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
     {"provide_random_kernels", provide_random_kernels, METH_O, nullptr},
@@ -274,6 +287,7 @@ PyMethodDef g_methods[] = {
     {"take_trace", take_trace, METH_NOARGS, nullptr},
     {"records_kernels", records_kernels, METH_NOARGS, nullptr},
     {"record_kernel", record_kernel, METH_VARARGS, nullptr},
+    {"connect_metal", connect_extensions, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -39,7 +39,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
 
     import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
 
-    from openmps.device import core, patches, rules
+    from openmps.device import core, extensions, patches, rules
     from openmps.device import engine as engines
 
     with _lock:
@@ -62,8 +62,10 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         strict = settings.is_strict()
         library = core.load()
         library.provide_random_kernels(_find_random_kernel)
-        rules.hand_over(library, core.find_torch(), chosen_mac, chosen, strict)
+        installed = core.find_torch()
+        rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
+        extensions.connect(library, installed)
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
 

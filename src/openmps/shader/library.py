@@ -66,6 +66,7 @@ class MetalKernel:
         "_source",
         "_tensor_extent",
         "_threadgroups",
+        "grid_axes",
     )
 
     def __init__(self, kernel: Kernel, source: str, built: CompiledKernel, device: Device) -> None:
@@ -78,6 +79,7 @@ class MetalKernel:
         self._error_buffer = device.error_buffer
         self._limit = built.max_threads
         self._threadgroups = [p for p in kernel.parameters if p.kind == "threadgroup"]
+        self.grid_axes = _grid_axes(kernel)
         self._pool: list[Block] = []  # a call takes one and gives it back; each is for any thread
 
     @property
@@ -160,6 +162,28 @@ class MetalKernel:
         for observer in tuple(observers):
             observer(launch)
 
+    def launch_bound(
+        self, addresses: tuple[int, ...], buffer_sizes: tuple[int, ...], grid: Size, group: Size
+    ) -> None:
+        """For C++ extensions: argument n is the memory at addresses[n]; nothing is left out."""
+        try:
+            block = self._pool.pop()
+        except IndexError:
+            block = Block()
+        block.addresses += addresses
+        block.sizes += buffer_sizes
+        _PACK[len(addresses)](
+            block.memory, 0, self._built.header, *grid, *group, *addresses, *buffer_sizes, 0, 0
+        )
+        if self._threadgroups:
+            self._give_memory(block, None)
+        if observers:
+            self._launch_observed(block, (), None, grid, group)  # whose tensors, nobody knows
+        else:
+            self._launch(block.address)
+        block.clear()
+        self._pool.append(block)
+
     def _give_memory(self, block: Block, asked: Any) -> None:
         memory = {} if asked is None else read_memory(asked)
         for parameter in self._threadgroups:
@@ -177,6 +201,14 @@ class MetalKernel:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("cannot pickle 'torch._C._mps_MetalKernel' object")
+
+
+def _grid_axes(kernel: Kernel) -> int:
+    """How many axes it sees of its position in the grid."""
+    for parameter in kernel.parameters:
+        if parameter.position == "thread_position_in_grid":
+            return int(parameter.type[-1]) if parameter.type[-1] in "23" else 1
+    return 1
 
 
 def _buffer_index(given: Any) -> int:

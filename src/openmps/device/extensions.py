@@ -1,0 +1,97 @@
+"""Makes the classes of ATen/native/mps/MetalShaderLibrary.h real for C++ extensions.
+
+They live in a small library of their own (csrc_metal), loaded for all to see: extensions are linked
+against torch, which on Linux has not got them, and look for them in what is loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from openmps import settings
+from openmps.build.artifact import find_or_build
+from openmps.build.compiler import Job
+from openmps.build.key import build_key
+from openmps.build.store import Store
+from openmps.device.core import SOURCES, Torch
+from openmps.errors import CompileError
+from openmps.shader.extension import ExtensionShaders
+
+_LIBRARY = "libopenmps_metal.so"
+_SOURCE = SOURCES.parent / "csrc_metal" / "shader_library.cpp"
+_INTERFACE = SOURCES / "metal.h"
+_HEADER = Path("ATen", "native", "mps", "MetalShaderLibrary.h")
+_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-D_GLIBCXX_USE_CXX11_ABI=1")
+
+_loaded: list[Any] = []  # what C++ keeps pointers to
+
+
+def connect(core: ModuleType, torch: Torch) -> None:
+    """Gives this process the classes. Call after torch.mps.compile_shader works."""
+    try:
+        path = build(torch)
+    except CompileError as error:
+        # A torch whose header is new to us: everything else works.
+        warnings.warn(f"C++ extensions with Metal kernels will not load: {error}", stacklevel=4)
+        return
+    library = ctypes.CDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+    shaders = ExtensionShaders(_compile_shader)
+    library.openmps_connect_metal(ctypes.c_void_p(core.connect_metal(shaders.address)))
+    _loaded.extend((library, shaders))
+
+
+def _compile_shader(source: str) -> Any:
+    from torch import _C
+
+    return _C._mps_compileShader(source)  # type: ignore[attr-defined]
+
+
+def build(torch: Torch) -> Path:
+    extra = settings.CXXFLAGS.read().split()
+    include = torch.folder / "include"
+    flags = [*_FLAGS, *declared(include), *extra]
+    sources = {file.name: file.read_bytes() for file in (_SOURCE, _INTERFACE)}
+    return find_or_build(
+        Store(settings.cache_dir(), "core"),
+        build_key(sources, (torch.version, platform.machine(), *flags)),
+        _LIBRARY,
+        "what C++ extensions with Metal kernels need",
+        lambda: Job(
+            units=[[_SOURCE]],
+            compile_flags=[*flags, f"-isystem{include}"],
+            # Whatever it depends on becomes visible to every library: nothing of torch may.
+            link_flags=[*extra, "-Wl,--no-undefined"],
+        ),
+    )
+
+
+def declared(include: Path) -> list[str]:
+    """Macros that say which form of the classes this torch's header declares."""
+    header = (include / _HEADER).read_text()
+    macros = []
+    if "bool hasFunction(" in header:
+        macros.append("FUNCTION")
+    if "ilp_threshold" in _parameters(header, "exec_unary_kernel"):
+        macros.append("UNARY_ILP")
+    if "natural_output_dtype" in _parameters(header, "exec_binary_kernel"):
+        macros.append("NATURAL_OUTPUT")
+    if "alpha" in _parameters(header, "exec_ternary_kernel"):
+        macros.append("TERNARY_ALPHA")
+    if "class PrecompiledMetalShaderLibrary" in header:
+        macros.append("PRECOMPILED")
+    if raw := _parameters(header, "exec_unary_kernel_raw"):
+        view = "std::string_view" in raw
+        macros.append("UNARY_RAW=" + ("std::string_view" if view else "const std::string&"))
+    return [f"-DOPENMPS_HAS_{macro}" for macro in macros]
+
+
+def _parameters(header: str, function: str) -> str:
+    found = re.search(rf"void {function}\(([^)]*)\)", header)
+    return found[1] if found else ""
