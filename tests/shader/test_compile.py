@@ -52,3 +52,20 @@ def test_every_thread_writes_over_what_others_have_yet_to_read() -> None:
     torch.testing.assert_close(torch.compile(model)(x.to("mps")).cpu(), twin(x))
     torch.testing.assert_close(model.running_mean.cpu(), twin.running_mean)
     torch.testing.assert_close(model.running_var.cpu(), twin.running_var)
+
+
+def test_a_global_name_after_a_parenthesis() -> None:
+    library = torch.mps.compile_shader("""
+        namespace deep { template <typename T> T twice(T x) { return x + x; } struct S { int x; }; }
+        using deep::S;
+        struct Typed { using type = int; };
+        kernel void f(device int* out, uint i [[thread_position_in_grid]]) {
+            if (i > 0) ::deep::twice(i);
+            Typed typed;
+            decltype(typed)::type y = (int) ::deep::twice(i);
+            out[i] = y;
+        }
+    """)
+    out = torch.zeros(3, dtype=torch.int32, device="mps")
+    library.f(out)
+    assert out.tolist() == [0, 2, 4]

@@ -121,7 +121,12 @@ REGISTER_TERNARY_OP(middle, float, float);
 
 @pytest.fixture(scope="module")
 def library(extension: Any) -> int:
-    number: int = extension.open_library(SOURCE)
+    # In C++, unlike with torch.mps.compile_shader, nobody resolves includes: Metal has no such file.
+    from torch.utils._cpp_embed_headers import _embed_headers
+
+    lines = [f"{line}\n" for line in SOURCE.split("\n")]
+    source = _embed_headers(lines, [Path(torch.__file__).parent / "include"], set())
+    number: int = extension.open_library(source)
     return number
 
 

@@ -130,7 +130,20 @@ def _is_global(tokens: Sequence[Token], at: int) -> bool:
         return before.text in _KEYWORDS_BEFORE_VALUE or before.text in ADDRESS_SPACES
     if before.text in (">", ">>"):
         return not _ends_template_id(tokens, at - 1)
-    return before.text not in (")", "]")
+    if before.text == ")":
+        return not _ends_decltype(tokens, at - 1)
+    return before.text != "]"
+
+
+def _ends_decltype(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the `)` at `at` belongs to `decltype(...)`: no condition, no cast."""
+    depth = 0
+    while at >= 0:
+        depth += (tokens[at].text == ")") - (tokens[at].text == "(")
+        if depth == 0:
+            return at > 0 and tokens[at - 1].text == "decltype"
+        at -= 1
+    return False
 
 
 def _ends_template_id(tokens: Sequence[Token], at: int) -> bool:
