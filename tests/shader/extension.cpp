@@ -87,7 +87,9 @@ void fill_with(const std::string& source, const std::string& value, const Tensor
 static at::TensorIterator iterator(const std::vector<Tensor>& inputs,
                                    const std::optional<Tensor>& out) {
   at::TensorIteratorConfig config;
-  config.add_owned_output(out.value_or(Tensor())).promote_inputs_to_common_dtype(true);
+  config.add_owned_output(out.value_or(Tensor()))
+      .promote_inputs_to_common_dtype(true)
+      .allow_cpu_scalars(true);
   for (const auto& input : inputs) config.add_owned_const_input(input);
   if (out) config.cast_common_dtype_to_outputs(true);
   return config.build();

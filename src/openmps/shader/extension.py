@@ -39,13 +39,9 @@ class _Answer(ctypes.Structure):
 
 
 _AnswerPointer = ctypes.POINTER(_Answer)
-_Compile = ctypes.CFUNCTYPE(
-    None, _AnswerPointer, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
-)
+_Compile = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 _Names = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_uint64)
-_Kernel = ctypes.CFUNCTYPE(
-    None, _AnswerPointer, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64
-)
+_Kernel = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
 _Launch = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_uint64, ctypes.c_void_p)
 
 
