@@ -21,6 +21,7 @@ import torch
 from openmps.build.compiler import find_compiler
 from openmps.device.extensions import declared
 from openmps.errors import CompilerNotFound
+from openmps.shader import launches
 
 FUNCTIONS = [
     "open_library", "open_binary", "open_bundled", "names", "has", "limits", "fill", "complain",
@@ -241,6 +242,17 @@ def test_an_address_inside_a_struct(extension: Any, library: int) -> None:
     out = torch.zeros(6, device="mps")
     extension.fill_by_address(library, "through", out[1:])
     assert out.tolist() == [0, 0, 2, 4, 6, 8]
+
+
+def test_profilers_and_captures_see_the_launch(extension: Any, library: int) -> None:
+    seen: list[launches.Launch] = []
+    launches.add(seen.append)
+    try:
+        extension.fill(library, "spread", mps(12), [1.0, 2.0, 3.0], 1, [4, 3], [4, 2])
+    finally:
+        launches.observers.pop()
+    (launch,) = seen
+    assert (launch.kernel.name, launch.grid, launch.group) == ("spread", (4, 3, 1), (4, 2, 1))
 
 
 def test_threads_do_not_mix_their_arguments(extension: Any, library: int) -> None:

@@ -23,10 +23,9 @@ Tensor on_backing(const Tensor& tensor) {
   return backing_view(tensor);
 }
 
-Tensor as_result(const Tensor& product, c10::ScalarType type) {
-  auto result = product.to(type);
-  return is_fresh(result) ? relabel_fresh(std::move(result))
-                          : relabel_fresh(product.to(type, /*non_blocking=*/false, /*copy=*/true));
+Tensor as_result(Tensor product, c10::ScalarType type) {
+  if (product.scalar_type() != type) product = product.to(type);
+  return relabel_fresh(std::move(product));
 }
 
 void check_activations(const char* function, const Tensor& A) {
@@ -121,8 +120,9 @@ Tensor weight_int8pack_mm(const Tensor& A, const Tensor& B, const Tensor& scales
               " : expect scales to be 1d tensor with size ", N);
   TORCH_CHECK(N % 32 == 0 && K % 32 == 0);
   check_scales(kMultiply8, "scales", scales, A);
-  const auto product = on_backing(A).to(at::kFloat).matmul(on_backing(B).to(at::kFloat).t());
-  return as_result(product.mul_(on_backing(scales).to(at::kFloat)), A.scalar_type());
+  auto product = on_backing(A).to(at::kFloat).matmul(on_backing(B).to(at::kFloat).t());
+  product.mul_(on_backing(scales).to(at::kFloat));
+  return as_result(std::move(product), A.scalar_type());
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {

@@ -21,7 +21,7 @@ from openmps.build.compiler import Job
 from openmps.build.key import build_key
 from openmps.build.store import Store
 from openmps.device.core import SOURCES, Torch
-from openmps.errors import CompileError
+from openmps.errors import OpenmpsError
 from openmps.shader.extension import ExtensionShaders
 
 _LIBRARY = "libopenmps_metal.so"
@@ -37,8 +37,8 @@ def connect(core: ModuleType, torch: Torch) -> None:
     """Gives this process the classes. Call after torch.mps.compile_shader works."""
     try:
         path = build(torch)
-    except CompileError as error:
-        # A torch whose header is new to us: everything else works.
+    except OpenmpsError as error:
+        # No compiler, or a torch whose header is new to us: everything else works.
         warnings.warn(f"C++ extensions with Metal kernels will not load: {error}", stacklevel=4)
         return
     library = ctypes.CDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
