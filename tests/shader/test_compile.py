@@ -69,3 +69,19 @@ def test_a_global_name_after_a_parenthesis() -> None:
     out = torch.zeros(3, dtype=torch.int32, device="mps")
     library.f(out)
     assert out.tolist() == [0, 2, 4]
+
+
+def test_overloads_for_constant_and_device_const() -> None:
+    library = torch.mps.compile_shader("""
+        template <typename T> T at(constant void* p, long n)
+        { return *reinterpret_cast<constant T*>(static_cast<constant char*>(p) + n); }
+        template <typename T> T at(device const void* p, long n)
+        { return *reinterpret_cast<device const T*>(static_cast<device const char*>(p) + n); }
+        kernel void f(device int* out, device const int* a, constant int& b,
+                      uint i [[thread_position_in_grid]]) {
+            out[i] = at<int>(a, 4 * i) + at<int>(&b, 0);
+        }
+    """)
+    out = torch.zeros(3, dtype=torch.int32, device="mps")
+    library.f(out, torch.arange(3, dtype=torch.int32, device="mps"), 5)
+    assert out.tolist() == [5, 6, 7]

@@ -295,7 +295,8 @@ class Program(DeclarationReader):
             types_only(tokens, opening + 1, closing, self.partner),
             trailing,
         )
-        body = self._erased(body_begin, found.end)
+        # `constant` says const, too: next to `device const` it makes no other body.
+        body = self._erased(body_begin, found.end, "const")
         if key not in self._seen:
             self._seen[key] = body
             return False
@@ -307,13 +308,13 @@ class Program(DeclarationReader):
             )
         return True
 
-    def _erased(self, begin: int, end: int) -> str:
+    def _erased(self, begin: int, end: int, *more: str) -> str:
         return " ".join(
             token.text
             for token in self.tokens[begin:end]
             if token.kind != "attribute"
             and token.text not in ADDRESS_SPACES
-            and token.text not in ("inline", "static", "kernel", "METAL_FUNC")
+            and token.text not in ("inline", "static", "kernel", "METAL_FUNC", *more)
         )
 
     def _class(self, found: Declaration, scope: tuple[str, ...], in_class: bool) -> None:
