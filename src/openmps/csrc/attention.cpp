@@ -7,7 +7,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
-#include <ATen/ops/_scaled_dot_product_attention_math_for_mps.h>
+#include <ATen/ops/_scaled_dot_product_attention_math_for_mps_ops.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -192,6 +192,34 @@ Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& val
   }
 }
 
+using MathForMps = at::_ops::_scaled_dot_product_attention_math_for_mps;
+
+template <class Function>
+struct Arity;
+template <class Result, class... Args>
+struct Arity<Result(Args...)> : std::integral_constant<size_t, sizeof...(Args)> {};
+
+// torch 2.11's operator wants as many heads in the keys as in the queries.
+template <class Op>
+constexpr bool kTakesGroups = Arity<typename Op::schema>::value == 9;
+
+template <class Op = MathForMps>
+Tensor without_gradients(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const std::optional<Tensor>& bias, double dropout, bool causal,
+                         std::optional<double> scale, bool grouped) {
+  const std::optional<Tensor> no_mask;
+  if constexpr (kTakesGroups<Op>) {
+    return std::get<0>(Op::call(query, key, value, bias, dropout, causal, no_mask, scale, grouped));
+  } else {
+    const auto repeats = grouped ? query.size(-3) / key.size(-3) : 1;
+    const auto repeated = [&](const Tensor& heads) {
+      return repeats == 1 ? heads : heads.repeat_interleave(repeats, -3);
+    };
+    return std::get<0>(
+        Op::call(query, repeated(key), repeated(value), bias, dropout, causal, no_mask, scale));
+  }
+}
+
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
@@ -209,8 +237,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   if (needs_gradient(query, key, value)) {
     return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
   }
-  return std::get<0>(at::_scaled_dot_product_attention_math_for_mps(
-      query, key, value, bias, dropout, causal, /*dropout_mask=*/std::nullopt, scale, grouped));
+  return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);
 }
 
 // A Mac's own operator for attention without gradients. Its fast kernels, too, give the output in
@@ -242,10 +269,25 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
   return {out, out};
 }
 
+std::tuple<Tensor, Tensor> ungrouped_math_for_mps(const Tensor& query, const Tensor& key,
+                                                  const Tensor& value,
+                                                  const std::optional<Tensor>& mask, double dropout,
+                                                  bool causal,
+                                                  const std::optional<Tensor>& dropout_mask,
+                                                  std::optional<double> scale) {
+  return attention_math_for_mps(query, key, value, mask, dropout, causal, dropout_mask, scale,
+                                /*grouped=*/false);
+}
+
 // One function for both keys: it is made of other operators, so it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("scaled_dot_product_attention", attention);
-  m.impl("_scaled_dot_product_attention_math_for_mps", attention_math_for_mps);
+  constexpr const char* kMathForMps = "_scaled_dot_product_attention_math_for_mps";
+  if constexpr (kTakesGroups<MathForMps>) {
+    m.impl(kMathForMps, attention_math_for_mps);
+  } else {
+    m.impl(kMathForMps, ungrouped_math_for_mps);
+  }
 }
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("scaled_dot_product_attention", attention); }
 // torch.func's wrappers of mps tensors do not say that they are mps: their gradients come here.
