@@ -372,7 +372,7 @@ def test_programs_without_shaders_do_not_load_the_compiler(python: Any) -> None:
 import sys, openmps, torch
 openmps.activate()
 torch.ones(3, device="mps").sum().item()
-rooms = ("openmps.shader", "openmps.msl", "openmps.emit", "openmps.targets")
+rooms = ("openmps.shader.library", "openmps.msl", "openmps.emit", "openmps.targets")
 print([name for name in sys.modules if name.startswith(rooms)])
 """
     done = python("-c", code)
@@ -380,6 +380,6 @@ print([name for name in sys.modules if name.startswith(rooms)])
 
 
 def test_the_cuda_engine_says_that_it_has_no_shaders() -> None:
-    compile_there = _shader_compiler(core(), parse_mac("M4", "26.0"), "cuda")
+    compile_there = _shader_compiler(core(), parse_mac("M4", "26.0"), "cuda", lambda: None)
     with pytest.raises(NotImplementedError, match="OPENMPS_ENGINE=cpu"):
         compile_there(LINE)

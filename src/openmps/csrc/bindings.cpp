@@ -47,7 +47,7 @@ void* find_random_kernel(const char* name) {
 
 // The one switch between a Mac's random numbers and those of the backing device.
 void choose_random_operators(const std::vector<std::string>& native) {
-  if (backing().is_cpu()) {
+  if (g_kernel_finder != nullptr && backing().is_cpu()) {
     g_find_random_kernel = find_random_kernel;
     register_random_operators(
         /*with_poisson=*/std::find(native.begin(), native.end(), "aten::poisson") != native.end());

@@ -75,7 +75,7 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
 // Whether the CPU's kernel complains of an index. Of anything else a Mac, too, complains at once.
 bool is_found_late(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
-  for (const char* words : {"out of bounds", "out of range", "invalid max index", "Expected idx"}) {
+  for (const char* words : {"out of bounds", "out of range", "invalid max index", "valid range"}) {
     if (text.find(words) != std::string::npos) return true;
   }
   return false;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 from openmps import settings
@@ -61,13 +62,23 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         chosen = engines.choose(engine_text)
         strict = settings.is_strict()
         library = core.load()
-        library.provide_random_kernels(_find_random_kernel)
         installed = core.find_torch()
+        if _draws_by_philox(installed.folder):
+            library.provide_random_kernels(_find_random_kernel)
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         extensions.connect(library, installed)
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
+
+
+def _draws_by_philox(torch: Path) -> bool:
+    """Whether this torch draws with its own Metal header on a Mac, which it does from 2.13 on.
+
+    Before, it drew with a generator of Apple's, and the header had a mistake that biased it.
+    """
+    header = torch / "include" / "c10" / "metal" / "random.h"
+    return header.exists() and "box_muller_from_philox" in header.read_text(encoding="utf-8")
 
 
 def _find_random_kernel(name: str) -> int | None:

@@ -39,7 +39,10 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
         Patch(bindings, "_mps_startCapture", captures.start, mac_only),
         Patch(bindings, "_mps_stopCapture", captures.stop, mac_only),
         Patch(
-            bindings, "_mps_compileShader", _shader_compiler(core, mac, engine, tracer), mac_only
+            bindings,
+            "_mps_compileShader",
+            _shader_compiler(core, mac, engine, tracer.watch_launches),
+            mac_only,
         ),
         Patch(bindings, "_mps_loadMetalllib", _refuse_bytes, mac_only),
         Patch(bindings, "_mps_loadMetallibFromPath", _refuse_path, mac_only),
@@ -77,15 +80,15 @@ def apply(table: list[Patch]) -> None:
 
 
 def _shader_compiler(
-    core: ModuleType, mac: Mac, engine: str, tracer: Tracer
+    core: ModuleType, mac: Mac, engine: str, watch_launches: Callable[[], None]
 ) -> Callable[[str], Any]:
     def compile_here(source: str) -> Any:
-        tracer.watch_launches()
         if engine != "cpu":
             raise NotImplementedError(
                 f"openmps cannot run Metal shaders on its {engine} engine yet. "
                 "Set OPENMPS_ENGINE=cpu: there they work."
             )
+        watch_launches()
         # Here and not above: most programs have no shader, and all wait for activation.
         from openmps.shader.library import compile_shader
 
