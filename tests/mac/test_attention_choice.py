@@ -42,10 +42,19 @@ def test_without_gradient_mode_one_operator_runs() -> None:
         assert operators_of(QUERY.clone().requires_grad_()) == [NATIVE]
 
 
-def test_with_gradients_it_does_not() -> None:
+def test_with_gradients_the_plain_formula_runs() -> None:
     names = operators_of(QUERY.clone().requires_grad_())
-    assert names
-    assert NATIVE not in names
+    assert names.count("aten.bmm.default") == 2
+    assert "aten._softmax.default" in names
+    assert not any("scaled_dot_product" in name for name in names)
+
+
+def test_with_gradients_the_weights_take_their_memory() -> None:
+    query = torch.zeros(1, 1, 2048, 8, device="mps", requires_grad=True)
+    before = torch.mps.current_allocated_memory()
+    out = attend(query, query, query)
+    assert torch.mps.current_allocated_memory() - before > 2048 * 2048 * 4
+    del out
 
 
 @pytest.mark.parametrize("backend", list(KERNELS))

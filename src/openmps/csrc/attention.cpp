@@ -104,8 +104,8 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
       c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
   // The CPU's fused kernel would draw from the CPU's generator.
   if (dropout > 0.0 && backing().is_cpu()) return kMath;
-  // The plain formula, as on a Mac: it alone has second derivatives.
-  if (needs_gradient(query, key, value) && !at::globalContext().userEnabledFlashSDP()) return kMath;
+  // With gradients a Mac falls back on the plain formula, and on its memory.
+  if (needs_gradient(query, key, value) && backing().is_cpu() && is_strict()) return kMath;
   const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
   const AllKernelsAllowed allowed;
   const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;
@@ -153,8 +153,7 @@ Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& v
       /*dropout_mask=*/std::nullopt, scale, grouped));
 }
 
-// By the fastest kernel that the backing device has for these inputs. A Mac's attention with
-// gradients is the plain formula: the same numbers, more memory.
+// By the fastest kernel that the backing device has for these inputs.
 Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                        const std::optional<Tensor>& bias, double dropout, bool causal,
                        std::optional<double> scale, bool grouped) {

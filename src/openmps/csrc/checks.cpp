@@ -25,12 +25,24 @@ bool macos_before(unsigned major, unsigned minor) {
   return mac().macos_major < major || (mac().macos_major == major && mac().macos_minor < minor);
 }
 
+// Rows that are padded so make Apple's kernel read beyond their end; PyTorch then takes its own.
+void warn_mm(const Tensor& a, const Tensor& b) {
+  if (a.scalar_type() != c10::kHalf || a.dim() != 2 || b.dim() != 2) return;
+  if ((a.size(0) > 16 && b.size(1) > 16) || a.stride(1) != 1 || b.stride(0) != 1) return;
+  const auto odd = [](int64_t padding) { return padding > 15 || padding % 4 != 0; };
+  if (!odd(a.stride(0) - a.size(1)) && !odd(b.stride(1) - b.size(0))) return;
+  TORCH_WARN_ONCE(
+      "MPS mm implementation has a known issue with this shape, dtype and slice. Dispatching to "
+      "metal implementation instead. This may impact performance.");
+}
+
 void check_mm(const FunctionSchema&, IValue* arguments) {
   const auto& a = arguments[0].toTensor();
   const auto& b = arguments[1].toTensor();
   TORCH_CHECK(a.dtype() == b.dtype(),
               "expected mat1 and mat2 to have the same dtype, but got: ", a.dtype(),
               " != ", b.dtype());
+  warn_mm(a, b);
 }
 
 void check_bmm(const FunctionSchema&, IValue* arguments) {
@@ -350,6 +362,7 @@ Check check_for(const std::string& op) {
 
 DtypeMask dtypes_to_check(const std::string& op) {
   constexpr DtypeMask kAll = ~DtypeMask{0};
+  if (op == "aten::mm") return mask_of(c10::kHalf);
   if (op == "aten::bmm") return macos_before(15, 0) ? kAll : 0;
   if (op == "aten::addmm" || op == "aten::addmv") {
     return mask_of(c10::kComplexFloat) | mask_of(c10::kComplexHalf);
