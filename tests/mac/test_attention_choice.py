@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 NATIVE = "aten._scaled_dot_product_attention_math_for_mps.default"
 KERNELS = (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION)
 QUERY = torch.linspace(-1, 1, 256).reshape(1, 4, 4, 16).to("mps")
+TRAINED = QUERY.clone().requires_grad_()
 
 
 class Operators(TorchDispatchMode):
@@ -45,7 +46,7 @@ def test_without_gradient_mode_one_operator_runs() -> None:
 def test_with_gradients_the_plain_formula_runs() -> None:
     names = operators_of(QUERY.clone().requires_grad_())
     assert names.count("aten.bmm.default") == 2
-    assert "aten._softmax.default" in names
+    assert any("softmax" in name for name in names)
     assert not any("scaled_dot_product" in name for name in names)
 
 
@@ -99,8 +100,8 @@ REFUSED = {
         "For GQA, the query tensor's head dimension (4) must be divisible by the key tensor's head "
         "dimension (3).",
     ),
-    "a mask and a causal one": (
-        lambda: attend(QUERY, QUERY, QUERY, torch.ones(4, 4, device="mps"), is_causal=True),
+    "a mask and a causal one, with gradients": (
+        lambda: attend(TRAINED, QUERY, QUERY, torch.ones(4, 4, device="mps"), is_causal=True),
         RuntimeError,
         "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
     ),
@@ -125,6 +126,13 @@ def test_refused(name: str) -> None:
     with pytest.raises(error) as refused:
         call()
     assert str(refused.value) == text
+
+
+def test_a_mask_and_a_causal_one_without_gradients() -> None:
+    bias = torch.linspace(-2, 2, 16, device="mps").reshape(4, 4)
+    both = bias.masked_fill(torch.ones(4, 4, dtype=torch.bool, device="mps").triu(1), -torch.inf)
+    out = attend(QUERY, QUERY, QUERY, bias, is_causal=True)
+    torch.testing.assert_close(out, attend(QUERY, QUERY, QUERY, both))
 
 
 def test_dropout_runs_with_gradients() -> None:

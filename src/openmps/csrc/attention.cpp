@@ -40,7 +40,7 @@ constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchGradWrapper,
                                          c10::DispatchKey::FuncTorchBatched});
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
-                  const std::optional<Tensor>& mask, bool causal) {
+                  const std::optional<Tensor>& mask) {
   TORCH_CHECK(
       query.dtype() == key.dtype() && query.dtype() == value.dtype(),
       "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
@@ -59,9 +59,6 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
       "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
       "attn_mask.dtype: ",
       mask->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
-  TORCH_CHECK(!causal,
-              "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-              "is_causal=True");
 }
 
 bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -147,7 +144,7 @@ Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& v
     return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale,
                                                     grouped);
   }
-  check_inputs(query, key, value, mask, causal);
+  check_inputs(query, key, value, mask);
   return std::get<0>(at::_scaled_dot_product_attention_math(
       query, key, value, additive(mask, query.dtype()), dropout, causal,
       /*dropout_mask=*/std::nullopt, scale, grouped));
@@ -225,7 +222,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   if (query.key_set().has_any(kWrappers)) {
     return wrapped_attention(query, key, value, mask, dropout, causal, scale, grouped);
   }
-  check_inputs(query, key, value, mask, causal);
+  check_inputs(query, key, value, mask);
   if (value.numel() == 0 || query.size(-2) == 0) {
     auto shape = query.sizes().vec();
     shape.back() = value.size(-1);
