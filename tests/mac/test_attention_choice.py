@@ -100,6 +100,11 @@ REFUSED = {
         "For GQA, the query tensor's head dimension (4) must be divisible by the key tensor's head "
         "dimension (3).",
     ),
+    "a mask and a causal one for short queries": (
+        lambda: attend(QUERY, QUERY, QUERY, torch.ones(4, 4, device="mps"), is_causal=True),
+        RuntimeError,
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
+    ),
     "a mask and a causal one, with gradients": (
         lambda: attend(TRAINED, QUERY, QUERY, torch.ones(4, 4, device="mps"), is_causal=True),
         RuntimeError,
@@ -128,11 +133,14 @@ def test_refused(name: str) -> None:
     assert str(refused.value) == text
 
 
-def test_a_mask_and_a_causal_one_without_gradients() -> None:
-    bias = torch.linspace(-2, 2, 16, device="mps").reshape(4, 4)
-    both = bias.masked_fill(torch.ones(4, 4, dtype=torch.bool, device="mps").triu(1), -torch.inf)
-    out = attend(QUERY, QUERY, QUERY, bias, is_causal=True)
-    torch.testing.assert_close(out, attend(QUERY, QUERY, QUERY, both))
+def test_long_queries_take_a_mask_and_a_causal_one_without_gradients() -> None:
+    query = torch.linspace(-1, 1, 16 * 64, device="mps").reshape(1, 1, 16, 64)
+    bias = torch.linspace(-2, 2, 256, device="mps").reshape(16, 16)
+    later = torch.ones(16, 16, dtype=torch.bool, device="mps").triu(1)
+    out = attend(query, query, query, bias, is_causal=True)
+    torch.testing.assert_close(
+        out, attend(query, query, query, bias.masked_fill(later, -torch.inf))
+    )
 
 
 def test_dropout_runs_with_gradients() -> None:

@@ -21,7 +21,10 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "attention.h"
@@ -236,6 +239,15 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);
 }
 
+bool has_kernel_for_long_queries(const Tensor& query, const Tensor& value) {
+  constexpr std::array<int64_t, 7> kHeadSizes = {32, 64, 72, 80, 96, 128, 256};
+  const char* disabled = std::getenv("PYTORCH_MPS_DISABLE_PREFILL_ATTENTION");
+  if (disabled != nullptr && std::strcmp(disabled, "0") != 0) return false;
+  const auto size = query.size(-1);
+  return query.size(-2) > 8 && size == value.size(-1) &&
+         std::find(kHeadSizes.begin(), kHeadSizes.end(), size) != kHeadSizes.end();
+}
+
 // A Mac's own operator for attention without gradients. Its fast kernels, too, give the output in
 // the place of the weights.
 std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Tensor& key,
@@ -257,7 +269,10 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
                 ") must be divisible by the key tensor's head dimension (", groups, ").");
   }
   auto bias = additive(mask, query.dtype());
-  if (bias && causal) {  // which it takes together, unlike every other attention
+  if (bias && causal) {  // which only its kernel for long queries takes together
+    TORCH_CHECK(has_kernel_for_long_queries(query, value),
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True");
     bias = at::where(not_after(query, key), *bias, -std::numeric_limits<double>::infinity());
     causal = false;
   }
