@@ -131,7 +131,9 @@ void RandomKernel::draw(int64_t count, int64_t per_thread, std::initializer_list
     bound[index] = scratch[index];
     ++index;
   }
-  blocks.first += whole;
+  // Around, where a program has set the offset to its end: Metal's long wraps.
+  blocks.first =
+      static_cast<int64_t>(static_cast<uint64_t>(blocks.first) + static_cast<uint64_t>(whole));
   run_all(1, bound);
   index = 0;
   for (const auto& each : elements) {
