@@ -69,9 +69,6 @@ class FallbackScope : public Scope {
   FallbackScope(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
     if (wants(Kind::kFallback)) begin_fallback(op, stack);
   }
-  FallbackScope(const std::string& name, uint64_t bytes) {
-    if (wants(Kind::kFallback)) begin_fallback(name, name, bytes);
-  }
 
  private:
   void begin_fallback(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
