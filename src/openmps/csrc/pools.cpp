@@ -45,25 +45,34 @@ void Pools::log(uint32_t kind, const std::string& line) const {
 
 // --- limits
 
+namespace {
+
+constexpr size_t kUnlimited = SIZE_MAX;
+
+std::string limit_text(size_t limit) { return limit == kUnlimited ? "unlimited" : readable(limit); }
+
+}  // namespace
+
+size_t Pools::limit_at(double ratio) const {
+  if (ratio == 0.0) return kUnlimited;
+  return static_cast<size_t>(ratio * static_cast<double>(settings_.recommended));
+}
+
 void Pools::set_high_watermark(double ratio) {
   TORCH_CHECK(ratio >= 0.0 && ratio <= kHighestRatio, "invalid high watermark ratio ", ratio);
   high_ratio_ = ratio;
-  high_limit_ = ratio == 0.0
-                    ? SIZE_MAX
-                    : static_cast<size_t>(ratio * static_cast<double>(settings_.recommended));
-  log(verbosity::kProfiling, line("High watermark memory allocation limit: ",
-                                  ratio == 0.0 ? "unlimited" : readable(high_limit_)));
+  high_limit_ = limit_at(ratio);
+  log(verbosity::kProfiling,
+      line("High watermark memory allocation limit: ", limit_text(high_limit_)));
 }
 
 void Pools::set_low_watermark(double ratio) {
   const auto highest = high_ratio_ == 0.0 ? kHighestRatio : high_ratio_;
   TORCH_CHECK(ratio >= 0.0 && ratio <= highest, "invalid low watermark ratio ", ratio);
   low_ratio_ = ratio;
-  low_limit_ = ratio == 0.0
-                   ? SIZE_MAX
-                   : static_cast<size_t>(ratio * static_cast<double>(settings_.recommended));
-  log(verbosity::kProfiling, line("Low watermark memory allocation limit: ",
-                                  ratio == 0.0 ? "unlimited" : readable(low_limit_)));
+  low_limit_ = limit_at(ratio);
+  log(verbosity::kProfiling,
+      line("Low watermark memory allocation limit: ", limit_text(low_limit_)));
 }
 
 // A Mac counts the distance in whole MiB.

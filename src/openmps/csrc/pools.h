@@ -117,6 +117,7 @@ class Pools {
   };
 
   bool exceeds_high_watermark(size_t size) const { return driver_bytes() + size > high_limit_; }
+  size_t limit_at(double ratio) const;
   bool low_watermark_reached() const;
 
   bool reuse(Request& request);
