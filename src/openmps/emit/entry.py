@@ -31,19 +31,23 @@ def emit_check(library: Library, names: list[str]) -> str:
     """The program with these kernels instantiated, to be checked and not run."""
     lines = [emit_program(library)]
     for number, name in enumerate(names):
-        lines.append(_instance(library, library.kernels[name], f"openmps_kernel_{number}"))
+        lines.append(emit_instance(library, library.kernels[name], f"openmps_kernel_{number}"))
     return "".join(lines)
 
 
 def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = False) -> str:
     """The program with one entry: plain or thread (see include/msl/launch.h)."""
     path = "".join(f"{name}::" for name in kernel.scope)
-    arguments = [f"msl::{path}openmps_kernel", *map(_slot, kernel.parameters)]
+    arguments = [f"msl::{path}openmps_kernel", *map(slot, kernel.parameters)]
     limit = kernel.max_threads or "1024"
     return (
         emit_program(library, turns)
-        + _instance(library, kernel, "openmps_kernel")
-        + _in_scope(kernel, f"inline constexpr unsigned openmps_limit = unsigned({limit});")
+        + emit_instance(
+            library,
+            kernel,
+            "openmps_kernel",
+            f"inline constexpr unsigned openmps_limit = unsigned({limit});",
+        )
         + 'extern "C" {\n'
         '__attribute__((visibility("default"))) extern const unsigned openmps_max_threads;\n'
         f"const unsigned openmps_max_threads = msl::{path}openmps_limit;\n}}\n"
@@ -51,21 +55,20 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
     )
 
 
-def _instance(library: Library, kernel: Kernel, name: str) -> str:
+def emit_instance(library: Library, kernel: Kernel, name: str, more: str = "") -> str:
+    """The kernel's address under this name, and `more`, in the kernel's own namespace."""
     number = 1 + list(library.kernels).index(kernel.name)
     address = f"&{kernel.expression}"
     if kernel.signature:
         address = f"static_cast<void (*)({kernel.signature})>({address})"
     line = f'#line {number} "{INSTANCES}"\nstatic constexpr auto {name} = {address};'
-    return _in_scope(kernel, line + f'\n#line 1 "{ENTRY}"')
-
-
-def _in_scope(kernel: Kernel, text: str) -> str:
     opening = "".join(f"namespace {name} {{ " for name in ("msl", *kernel.scope))
-    return f"{opening}\n{text}\n{'}' * (1 + len(kernel.scope))}\n"
+    closing = "}" * (1 + len(kernel.scope))
+    return f'{opening}\n{line}\n#line 1 "{ENTRY}"\n{more}\n{closing}\n'
 
 
-def _slot(parameter: Parameter) -> str:
+def slot(parameter: Parameter) -> str:
+    """Where the parameter's value comes from, for include/msl/entry.h."""
     if parameter.kind == "buffer":
         return str(parameter.index)
     if parameter.kind == "threadgroup":

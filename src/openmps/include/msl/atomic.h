@@ -113,12 +113,12 @@ OPENMPS_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* ob
   return done;
 }
 
-// Integers use the machine's own instruction where there is one, on clang floats too; the rest
+// Integers use the machine's own instruction where there is one, but with g++ floats too; the rest
 // exchange until they win.
-#if defined(__clang__)
-#define OPENMPS_CLANG true
+#if defined(__clang__) || defined(__CUDACC_RTC__)
+#define OPENMPS_NATIVE true
 #else
-#define OPENMPS_CLANG false
+#define OPENMPS_NATIVE false
 #define __atomic_fetch_min(...) operand
 #define __atomic_fetch_max(...) operand
 #endif
@@ -134,18 +134,18 @@ OPENMPS_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* ob
     }                                                                                      \
   }
 #define OPENMPS_INTEGER (is_integral_v<T> && !is_same_v<T, bool>)
-OPENMPS_FETCH(add, OPENMPS_INTEGER || (OPENMPS_CLANG && is_same_v<T, float>), old + operand)
-OPENMPS_FETCH(sub, OPENMPS_INTEGER || (OPENMPS_CLANG && is_same_v<T, float>), old - operand)
+OPENMPS_FETCH(add, OPENMPS_INTEGER || (OPENMPS_NATIVE && is_same_v<T, float>), old + operand)
+OPENMPS_FETCH(sub, OPENMPS_INTEGER || (OPENMPS_NATIVE && is_same_v<T, float>), old - operand)
 OPENMPS_FETCH(and, OPENMPS_INTEGER, old& operand)
 OPENMPS_FETCH(or, OPENMPS_INTEGER, old | operand)
 OPENMPS_FETCH(xor, OPENMPS_INTEGER, old ^ operand)
-OPENMPS_FETCH(min, OPENMPS_INTEGER&& OPENMPS_CLANG, min(old, operand))
-OPENMPS_FETCH(max, OPENMPS_INTEGER&& OPENMPS_CLANG, max(old, operand))
+OPENMPS_FETCH(min, OPENMPS_INTEGER&& OPENMPS_NATIVE, min(old, operand))
+OPENMPS_FETCH(max, OPENMPS_INTEGER&& OPENMPS_NATIVE, max(old, operand))
 #undef OPENMPS_FETCH
 #undef OPENMPS_INTEGER
-#undef OPENMPS_CLANG
+#undef OPENMPS_NATIVE
 #undef OPENMPS_ORDERED
-#if !defined(__clang__)
+#if !defined(__clang__) && !defined(__CUDACC_RTC__)
 #undef __atomic_fetch_min
 #undef __atomic_fetch_max
 #endif

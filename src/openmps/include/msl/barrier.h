@@ -1,6 +1,9 @@
 // Memory flags, orders and scopes; barriers and fences.
 #pragma once
 
+#ifdef __CUDACC_RTC__
+#include "cuda/atomics.h"
+#endif
 #include "lanes.h"
 #include "traits.h"
 

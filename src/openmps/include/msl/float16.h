@@ -1,14 +1,20 @@
-// bfloat. (half is the compiler's _Float16.) As in Metal: a float becomes a bfloat only when asked,
+// bfloat. (half is the compiler's _Float16, or that of cuda/half.h.) As in Metal: a float becomes a bfloat only when asked,
 // a bfloat becomes a float or bool freely, and there are no functions that take a bfloat.
 #pragma once
 
 #include "traits.h"
+#ifdef __CUDACC_RTC__
+#include "cuda/half.h"
+#endif
 
 namespace msl {
 namespace openmps_detail {
 
 // Rounds to nearest, ties to even; a NaN stays one.
 OPENMPS_INLINE constexpr unsigned short bfloat_bits(float value) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  if (!OPENMPS_IN_CONSTANT) return bfloat_bits_by_machine(value);
+#endif
   const unsigned bits = __builtin_bit_cast(unsigned, value);
   const unsigned rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return static_cast<unsigned short>(value != value ? ((bits >> 16) | 0x40u) : rounded);

@@ -1,9 +1,14 @@
 // The primitives that threads of one simdgroup or threadgroup coordinate with. simd.h and matrix.h
-// build all of Metal's functions on them. Two implementations: emit/lanes.py turns the calls into
-// 32-lane vector code; the runtime defines them for one fibre per thread.
+// build all of Metal's functions on them. Three implementations: emit/lanes.py turns the calls into
+// 32-lane vector code; the runtime defines them for one fibre per thread; cuda/lanes.h for a warp.
 //
 // "Active" means: the lanes that take part in this very call.
 #pragma once
+
+#ifdef __CUDACC_RTC__
+#include "cuda/lanes.h"
+#include "cuda/matrix.h"
+#else
 
 #if defined(__clang__)
 #define OPENMPS_LANES __attribute__((convergent, nothrow))
@@ -84,3 +89,5 @@ OPENMPS_LANES void openmps_matrix_store_u16(unsigned short first, unsigned short
 OPENMPS_LANES float openmps_matrix_multiply_f32(float a0, float a1, float b0, float b1, float c,
                                                 unsigned element);
 }
+
+#endif  // __CUDACC_RTC__

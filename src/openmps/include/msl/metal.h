@@ -34,4 +34,8 @@
 #undef OPENMPS_LIFT_TEST_1
 #undef OPENMPS_LIFT_TEST_2
 
+#ifdef __CUDACC_RTC__
+#include "cuda/entry.h"
+#else
 #include "entry.h"
+#endif

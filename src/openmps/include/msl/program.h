@@ -3,10 +3,14 @@
 
 namespace msl {
 
-// How a variable in threadgroup memory is declared. One per OS thread, which runs a whole
+// How a variable in threadgroup memory is declared. On a CPU: one per OS thread, which runs a whole
 // threadgroup. "Used", because other threads of the group change it while this one is in a barrier:
 // without that, a compiler may think that it knows all who do.
+#ifdef __CUDACC_RTC__
+#define OPENMPS_SHARED __shared__
+#else
 #define OPENMPS_SHARED __attribute__((used)) static thread_local
+#endif
 
 // Where a loop turns (msl/turns.py).
 #ifdef OPENMPS_TURNS

@@ -79,9 +79,22 @@ OPENMPS_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& res
   const float a0 = float(a.openmps_pair.x), a1 = float(a.openmps_pair.y);
   const float b0 = float(b.openmps_pair.x), b1 = float(b.openmps_pair.y);
   const float c0 = float(c.openmps_pair.x), c1 = float(c.openmps_pair.y);
+#ifdef __CUDACC_RTC__
+  // Both elements at once, and 16-bit floats on tensor cores.
+  openmps_nvidia::pair sum;
+  if constexpr (openmps_nvidia::has_tensor_cores<A, B, half, bfloat>) {
+    sum = openmps_nvidia::matrix_multiply_packed<is_same_v<A, bfloat>>(
+        __builtin_bit_cast(unsigned, a.openmps_pair), __builtin_bit_cast(unsigned, b.openmps_pair),
+        {c0, c1});
+  } else {
+    sum = openmps_nvidia::matrix_multiply({a0, a1}, {b0, b1}, {c0, c1});
+  }
+  result.openmps_pair = vec<D, 2>(D(sum.first), D(sum.second));
+#else
   const float first = openmps_matrix_multiply_f32(a0, a1, b0, b1, c0, 0);
   const float second = openmps_matrix_multiply_f32(a0, a1, b0, b1, c1, 1);
   result.openmps_pair = vec<D, 2>(D(first), D(second));
+#endif
 }
 template <class D, class A, class B>
 OPENMPS_INLINE void simdgroup_multiply(simdgroup_matrix<D, 8, 8>& result,

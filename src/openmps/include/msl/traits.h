@@ -2,6 +2,10 @@
 // point, a vector of integers as integral.
 #pragma once
 
+#ifdef __CUDACC_RTC__
+#include "cuda/builtins.h"
+#endif
+
 #define OPENMPS_INLINE inline __attribute__((always_inline))
 
 namespace msl {
@@ -25,7 +29,11 @@ using uchar = unsigned char;
 using ushort = unsigned short;
 using uint = unsigned int;
 using ulong = unsigned long;
+#ifdef __CUDACC_RTC__
+struct half;
+#else
 using half = _Float16;
+#endif
 struct bfloat;
 
 }  // namespace openmps_types

@@ -1,0 +1,28 @@
+// What a generated CUDA kernel and whoever launches it agree on. Plain data, no includes.
+//
+// A kernel is `extern "C" __global__ void openmps_cuda(const __grid_constant__ CudaLaunch)`, one to
+// a module. block = group; grid = groups, or their product along x if `flat`; dynamic shared memory
+// = the sum of the [[threadgroup(n)]] sizes, each rounded up to 16 bytes.
+#pragma once
+
+namespace openmps {
+
+constexpr unsigned kCudaBuffers = 31;
+constexpr unsigned kInlineBytes = 512;
+
+// The kernel's only parameter. targets/ has a mirror of it in Python.
+struct CudaLaunch {
+  void* buffers[kCudaBuffers];  // addresses; null where nothing is bound or the bytes are inline
+  unsigned grid[3];             // threads in the grid
+  unsigned group[3];            // threads in a whole threadgroup
+  unsigned groups[3];           // threadgroups in the grid, edge ones included
+  unsigned flat;                // 1: threadgroups are numbered along blockIdx.x alone
+  unsigned dynamic_offset[kCudaBuffers];  // where [[threadgroup(n)]] begins in dynamic memory
+  // 0: not inline; else 1 + where in `bytes` the buffer begins, a multiple of 16. Only parameters
+  // in the constant address space may be inline.
+  unsigned short inline_offset[kCudaBuffers];
+  unsigned short nothing;
+  alignas(16) unsigned char bytes[kInlineBytes];
+};
+
+}  // namespace openmps
