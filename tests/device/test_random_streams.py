@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from openmps.device import random
+from openmps.device import own_kernels
 from openmps.device.core import find_torch
 from openmps.device.rules import installed_operators
 from openmps.mac.operators import Status
@@ -347,7 +347,7 @@ def test_dirichlet(columns):
 def test_poisson_kernel():
     """By hand, because torch 2.13 has no such operator on a Mac; later releases do."""
     rates = torch.tensor([0.0, 0.1, 1, 5, 9.9, 10, 20, 100, 5000, -1, torch.inf, torch.nan] * 20)
-    source = (Path(random.__file__).parent / "poisson.metal").read_text()
+    source = (own_kernels.FOLDER / "poisson.metal").read_text()
     place = torch.tensor([SEED, FIRST], device="mps")
     drawn = empty(rates.numel())
     torch.mps.compile_shader(source).poisson_float(drawn, rates.to("mps"), place)

@@ -62,6 +62,8 @@ def test_it_carries_every_source(wheel: Path) -> None:
         assert {f"openmps/{folder}/{file.name}" for file in files} <= names
     assert {
         "openmps/py.typed",
+        "openmps/device/guards.metal",
+        "openmps/device/philox.h",
         "openmps/device/random.metal",
         "openmps/device/poisson.metal",
     } <= names

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include "backing.h"
+#include "gpu_errors.h"
 #include "memory.h"
 
 namespace openmps {
@@ -46,7 +47,7 @@ DataPtr take_bytes(c10::Allocator* allocator, size_t bytes, Buffer* buffer) {
     return allocator->allocate(bytes);
   } catch (const c10::Error& error) {
     memory::give_back(buffer);
-    if (!backing().is_cpu()) throw;
+    if (!backing().is_cpu()) rethrow_as_mps(error);
     memory::machine_has_no_more(bytes, error.what_without_backtrace());
   } catch (...) {
     memory::give_back(buffer);
@@ -96,6 +97,7 @@ void install_accountant() {
 }
 
 DataPtr allocate_counted(size_t bytes) {
+  ensure_backing_started();
   auto* allocator = backing_allocator();
   if (bytes == 0) return allocator->allocate(0);
   auto* buffer = memory::take(bytes);

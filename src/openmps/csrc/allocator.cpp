@@ -25,7 +25,8 @@ struct Allocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {
     finish();
     memory::empty_cache();
-    if (!backing().is_cpu()) c10::getDeviceAllocator(backing().device.type())->emptyCache();
+    if (!backing().is_cpu() && g_backing_started)
+      c10::getDeviceAllocator(backing().device.type())->emptyCache();
   }
 
   void recordStream(const c10::DataPtr&, c10::Stream) override {}  // one stream: nothing to track

@@ -8,6 +8,7 @@
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_attention_math_for_mps_ops.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -28,6 +29,7 @@
 #include <limits>
 
 #include "attention.h"
+#include "generator.h"
 #include "header.h"
 #include "rules.h"
 
@@ -37,7 +39,7 @@ namespace {
 using at::Tensor;
 
 // at::sdp::SDPBackend, which the wheel's headers do not give the numbers of.
-enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2 };
+enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2, kCudnn = 3 };
 
 constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchGradWrapper,
                                          c10::DispatchKey::FuncTorchBatched});
@@ -157,6 +159,9 @@ Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& v
 Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                        const std::optional<Tensor>& bias, double dropout, bool causal,
                        std::optional<double> scale, bool grouped) {
+  // Its masks never leave the registers of a fused kernel: a GPU draws them with its own generator,
+  // from where ours stands.
+  if (dropout > 0.0 && !backing().is_cpu()) seed_backing_default();
   switch (choose(query, key, value, bias, dropout, causal, scale, grouped)) {
     case kFlash: {
       if (backing().is_cpu()) {
@@ -185,7 +190,11 @@ Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& val
       return std::get<0>(at::_scaled_dot_product_efficient_attention(
           query, key, value, padded, needs_gradient(query, key, value), dropout, causal, scale));
     }
-    default:  // math, and kernels that only one vendor has
+    case kCudnn:
+      return std::get<0>(at::_scaled_dot_product_cudnn_attention(
+          query, key, value, bias, needs_gradient(query, key, value), dropout, causal,
+          /*return_debug_mask=*/false, scale));
+    default:
       return std::get<0>(at::_scaled_dot_product_attention_math(
           query, key, value, bias, dropout, causal, /*dropout_mask=*/std::nullopt, scale, grouped));
   }

@@ -1,11 +1,16 @@
 #include "backing.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/AutogradState.h>
+
+#include <mutex>
+#include <new>
 
 namespace openmps {
 
 Backing g_backing;
+bool g_backing_started = false;
 
 void choose_backing(c10::DeviceType type) {
   using c10::BackendComponent;
@@ -13,7 +18,6 @@ void choose_backing(c10::DeviceType type) {
               " memory; the engines are cpu and cuda");
   const bool cpu = type == c10::kCPU;
   const auto component = cpu ? BackendComponent::CPUBit : BackendComponent::CUDABit;
-  if (!cpu) at::globalContext().lazyInitDevice(type);
 
   Backing b;
   b.device = cpu ? c10::Device(c10::kCPU) : c10::Device(type, 0);
@@ -25,6 +29,15 @@ void choose_backing(c10::DeviceType type) {
   b.backing_bits = c10::DispatchKeySet(component).raw_repr();
   b.foreign_bits = b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
   g_backing = b;
+  g_backing_started = cpu;
+}
+
+void start_backing() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    at::globalContext().lazyInitDevice(backing().device.type());
+    g_backing_started = true;
+  });
 }
 
 void prepare_thread() {
@@ -35,7 +48,15 @@ void prepare_thread() {
 }
 
 void synchronize_backing() {
-  if (!backing().is_cpu()) backing_guard().synchronizeDevice(backing().device.index());
+  if (backing().is_cpu() || !g_backing_started) return;
+  backing_guard().synchronizeDevice(backing().device.index());
+}
+
+void* allocate_shared(size_t bytes) {
+  if (backing().is_cpu()) return ::operator new(bytes);
+  ensure_backing_started();
+  auto& memory = *new c10::DataPtr(at::getHostAllocator(backing().device.type())->allocate(bytes));
+  return memory.get();
 }
 
 }  // namespace openmps

@@ -32,6 +32,14 @@ inline const Backing& backing() { return g_backing; }
 // Throws for anything but CPU and CUDA.
 void choose_backing(c10::DeviceType type);
 
+// Before anything is asked of the backing device. CUDA starts with the first use of mps and not
+// before: what has started cannot be used after fork().
+void start_backing();
+extern bool g_backing_started;
+inline void ensure_backing_started() {
+  if (!g_backing_started) start_backing();
+}
+
 // Looked up at each use: a program may replace the CPU allocator after activation.
 inline c10::Allocator* backing_allocator() { return c10::GetAllocator(g_backing.device.type()); }
 
@@ -44,5 +52,8 @@ void prepare_thread();
 
 // Waits for everything queued on the backing device. The CPU has no queue.
 void synchronize_backing();
+
+// Memory that the host and the backing device's kernels both see at the same address. Never freed.
+void* allocate_shared(size_t bytes);
 
 }  // namespace openmps

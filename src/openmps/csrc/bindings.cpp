@@ -10,16 +10,16 @@
 #include "attention.h"
 #include "backing.h"
 #include "boxed.h"
-#include "dropout.h"
+#include "gpu_operators.h"
 #include "header.h"
 #include "hooks.h"
 #include "mac.h"
 #include "metal.h"
 #include "one_accelerator.h"
 #include "operators.h"
+#include "own_kernels.h"
 #include "profiler.h"
 #include "random.h"
-#include "random_kernels.h"
 #include "reports.h"
 #include "rules.h"
 #include "twin.h"
@@ -30,7 +30,7 @@ namespace {
 PyObject* g_kernel_finder = nullptr;
 
 // Asks Python for a kernel of device/*.metal: once for each, so the GIL may be taken here.
-void* find_random_kernel(const char* name) {
+void* find_kernel_code(const char* name) {
   const auto gil = PyGILState_Ensure();
   auto* found = PyObject_CallFunction(g_kernel_finder, "s", name);
   void* entry = found == nullptr || found == Py_None ? nullptr : PyLong_AsVoidPtr(found);
@@ -43,17 +43,6 @@ void* find_random_kernel(const char* name) {
   }
   PyGILState_Release(gil);
   return entry;
-}
-
-// The one switch between a Mac's random numbers and those of the backing device.
-void choose_random_operators(const std::vector<std::string>& native) {
-  if (g_kernel_finder != nullptr && backing().is_cpu()) {
-    g_find_random_kernel = find_random_kernel;
-    register_random_operators(
-        /*with_poisson=*/std::find(native.begin(), native.end(), "aten::poisson") != native.end());
-  } else {
-    register_backing_dropout();
-  }
 }
 
 std::vector<std::string> strings(PyObject* list) {
@@ -89,16 +78,21 @@ PyObject* activate(PyObject*, PyObject* args) {
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();
-  choose_random_operators(strings(dense));
-  register_boxed_kernels({strings(dense), strings(sparse), strings(on_cpu)});
+  g_find_kernel_code = find_kernel_code;
+  const NativeOperators native = {strings(dense), strings(sparse), strings(on_cpu)};
+  const bool draws_poisson =
+      std::find(native.dense.begin(), native.dense.end(), "aten::poisson") != native.dense.end();
+  register_random_operators(draws_poisson);
+  if (!backing().is_cpu()) register_gpu_operators();
   prepare_typed_kernels();
+  register_boxed_kernels(native);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 
-// provide_random_kernels(find): before activate. `find` gives the address of a kernel of
-// device/*.metal by its name, or None if there is none.
-PyObject* provide_random_kernels(PyObject*, PyObject* find) {
+// provide_kernels(find): before activate. `find` gives the code of a kernel of device/*.metal by
+// its name, or None if there is none.
+PyObject* provide_kernels(PyObject*, PyObject* find) {
   g_kernel_finder = Py_NewRef(find);
   Py_RETURN_NONE;
 }
@@ -276,7 +270,7 @@ PyObject* connect_extensions(PyObject*, PyObject* calls) {
 
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
-    {"provide_random_kernels", provide_random_kernels, METH_O, nullptr},
+    {"provide_kernels", provide_kernels, METH_O, nullptr},
     {"refuse", refuse, METH_VARARGS, nullptr},
     {"widen", widen, METH_VARARGS, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},

@@ -10,6 +10,7 @@
 #include "determinism.h"
 #include "fallback.h"
 #include "generator.h"
+#include "gpu_errors.h"
 #include "profiler.h"
 #include "rules.h"
 #include "widen.h"
@@ -26,8 +27,8 @@ bool is_generator(const c10::Argument& argument) {
   return type->kind() == c10::TypeKind::GeneratorType;
 }
 
-// For random operators without a kernel in random.cpp: those that a Mac lacks (poisson, rrelu), and
-// all of them on the CUDA engine. The backing generator continues the mps generator's stream.
+// For random operators without a kernel in random.cpp: those that a Mac lacks (poisson, rrelu). The
+// backing generator continues the mps generator's stream.
 void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, size_t first,
                          int64_t elements) {
   if (!op.hasTag(at::Tag::nondeterministic_seeded)) return;
@@ -62,9 +63,11 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   const auto component = c10::toBackendComponent(backing().key);
   const auto key = c10::toRuntimePerBackendFunctionalityKey(functionality, component);
   scope.restart();
-  {
+  try {
     const Counting counting(!elsewhere);
     op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
   }
 
   call.settle();
@@ -86,6 +89,11 @@ void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack
   const size_t count = op.schema().arguments().size();
   const size_t first = stack->size() - count;
   torch::jit::Stack arguments(stack->begin() + first, stack->end());
+  if (!backing().is_cpu()) {
+    mend(arguments);
+    std::move(arguments.begin(), arguments.end(), stack->begin() + first);
+    return run_on_backing(op, DispatchKey::Dense, stack);
+  }
   try {
     return run_on_backing(op, DispatchKey::Dense, stack);
   } catch (const c10::Error& error) {
@@ -111,7 +119,7 @@ void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* s
   const auto& schema = op.schema();
   const size_t first = stack->size() - schema.arguments().size();
   const auto on_backing = [&] {
-    if (mac_says.mend != nullptr && is_strict()) {
+    if (mac_says.mend != nullptr && (is_strict() || !backing().is_cpu())) {
       run_deferring(op, mac_says.mend, stack);
     } else {
       run_on_backing(op, DispatchKey::Dense, stack);

@@ -188,18 +188,18 @@ void check_equal(const FunctionSchema&, IValue* arguments) {
   TORCH_CHECK(a.device() == b.device(),
               "Expected all tensors to be on the same device, but found at least two devices, ",
               "mps:0 and ", a.is_mps() ? b.device() : a.device(), "!");
-  raise_report();  // it reads the answer
+  raise_report_by_now();  // it reads the answer
 }
 
 // A Mac waits for the device to learn how large the result is, or what it is.
-void wait(const FunctionSchema&, IValue*) { raise_report(); }
+void wait(const FunctionSchema&, IValue*) { raise_report_by_now(); }
 
 void check_index(const FunctionSchema&, IValue* arguments) {
   int given = 0;
   for (const auto& index : optional_tensors(arguments[1])) {
     if (!index || !index->defined()) continue;
     ++given;
-    if (index->scalar_type() == c10::kBool) raise_report();  // it counts what the mask selects
+    if (index->scalar_type() == c10::kBool) raise_report_by_now();  // it counts what is selected
   }
   TORCH_CHECK(given <= 16,
               "Current limit allows up to 16 indices to be used in MPS indexing kernels");

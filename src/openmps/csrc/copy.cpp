@@ -6,6 +6,7 @@
 #include <ATen/ops/resize_as.h>
 #include <torch/library.h>
 
+#include "gpu_errors.h"
 #include "header.h"
 #include "profiler.h"
 #include "reports.h"
@@ -33,7 +34,11 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   }
   BackingView to(self);
   BackingView from(source);
-  to.get().copy_(from.get(), non_blocking);
+  try {
+    to.get().copy_(from.get(), non_blocking);
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
   if (!non_blocking && is_mps(self) != is_mps(source)) raise_report();
   return self;
 }
@@ -50,7 +55,7 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 
 at::Scalar local_scalar_dense(const Tensor& self) {
   TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
-  raise_report();
+  raise_report_by_now();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kCopy)) scope.begin_reading(self);
   BackingView from(self);

@@ -24,6 +24,7 @@ void Event::record() {
   if (backing().is_cpu()) {
     time_ = std::chrono::steady_clock::now();
   } else {
+    ensure_backing_started();
     backing_guard().record(
         &backing_event_, backing_stream(), backing().device.index(),
         timing_ ? c10::EventFlag::BACKEND_DEFAULT : c10::EventFlag::PYTORCH_DEFAULT);
@@ -44,11 +45,10 @@ bool Event::finished() const {
 }
 
 double Event::milliseconds_since(const Event& start) const {
-  raise_report();  // natively this waits for the whole stream; an event's synchronize() does not
+  finish();  // natively this waits for the whole stream; an event's synchronize() does not
   if (backing().is_cpu()) {
     return std::chrono::duration<double, std::milli>(time_ - start.time_).count();
   }
-  synchronize();
   return backing_guard().elapsedTime(start.backing_event_, backing_event_,
                                      backing().device.index());
 }

@@ -26,6 +26,7 @@ uint64_t mix(uint64_t x) {
 }
 
 at::Generator new_backing_generator() {
+  ensure_backing_started();
   return backing().is_cpu() ? at::detail::createCPUGenerator()
                             : at::globalContext()
                                   .getAcceleratorHooksInterface(backing().device.type())
@@ -116,6 +117,13 @@ DrawFrom::DrawFrom(Blocks blocks) : before_(in_place_of_default) {
 }
 
 DrawFrom::~DrawFrom() { in_place_of_default = std::move(before_); }
+
+void seed_backing_default() {
+  const auto blocks = generator_for(std::nullopt).reserve_words();
+  auto generator = at::globalContext().defaultGenerator(backing().device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(static_cast<uint64_t>(blocks.seed));
+}
 
 at::Generator backing_generator(const std::optional<at::Generator>& given, int64_t elements) {
   const auto blocks = generator_for(given).reserve((elements + 3) / 4);

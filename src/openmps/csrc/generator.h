@@ -69,4 +69,7 @@ class DrawFrom {
 // call. Throws for a generator of another device.
 at::Generator backing_generator(const std::optional<at::Generator>& mps, int64_t elements);
 
+// Lets the backing device's default generator continue the mps one, for operators that take none.
+void seed_backing_default();
+
 }  // namespace openmps

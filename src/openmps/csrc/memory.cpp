@@ -140,6 +140,14 @@ void machine_has_no_more(size_t bytes, const std::string& cause) {
               " They fit the Mac, and this machine has no more: ", cause);
 }
 
+void gpu_has_no_more(const std::string& cause) {
+  const Lock lock(g_books.lock);
+  const auto limit = pools().high_limit();
+  TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(pools().driver_bytes()),
+              ", max allowed: ", limit == SIZE_MAX ? "unlimited" : readable(limit),
+              "). What was asked for fits the Mac, and the GPU behind it has no more: ", cause);
+}
+
 bool is_open() noexcept {
   const Lock lock(g_books.lock);
   return g_books.pools != nullptr;

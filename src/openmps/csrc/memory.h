@@ -30,6 +30,8 @@ bool give_back_address(const void* address, Bytes* bytes) noexcept;
 
 // Raises the error for bytes that fit the Mac and that the machine does not have.
 [[noreturn]] void machine_has_no_more(size_t bytes, const std::string& cause);
+// The same for a GPU that is full, where only the cause says how much was asked for.
+[[noreturn]] void gpu_has_no_more(const std::string& cause);
 
 bool is_open() noexcept;
 void empty_cache();

@@ -13,7 +13,7 @@ const ShaderCalls* g_shader_calls = nullptr;
 
 namespace {
 
-constexpr size_t kInlineBytes = 4096;  // what Metal's setBytes takes
+constexpr size_t kMostSetBytes = 4096;  // what Metal's setBytes takes
 constexpr size_t kMetalAlignment = 64;
 
 // As shader/extension.py numbers them.
@@ -107,8 +107,8 @@ void MetalEncoder::set_address(unsigned index, const void* address, size_t size)
 }
 
 void MetalEncoder::set_copy(unsigned index, const void* bytes, size_t size) {
-  TORCH_CHECK_VALUE(size <= kInlineBytes,
-                    "an argument that is copied to a Metal kernel has at most ", kInlineBytes,
+  TORCH_CHECK_VALUE(size <= kMostSetBytes,
+                    "an argument that is copied to a Metal kernel has at most ", kMostSetBytes,
                     " bytes, but '", kernel().name, "' was given ", size, " at index ", index,
                     ". Put the values into a tensor on mps and pass that");
   // Kernels may read a little further than a value is long: a uint3 has 16 bytes.

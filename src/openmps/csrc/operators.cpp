@@ -182,8 +182,6 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::max_pool2d_with_indices_backward>(m);
   add<at::_ops::avg_pool2d_backward>(m);
   add<at::_ops::_adaptive_avg_pool2d_backward>(m);
-  add<at::_ops::native_batch_norm>(m);
-  add<at::_ops::native_batch_norm_backward>(m);
   add<at::_ops::native_layer_norm>(m);
   add<at::_ops::native_layer_norm_backward>(m);
   add<at::_ops::native_group_norm>(m);
@@ -192,14 +190,26 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward>(m);
 }
 
+// On a GPU gpu_operators.cpp has better.
+void add_batch_norm() {
+  // Registrations last as long as their library object: this one lives for ever.
+  auto& m =
+      *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
+  add<at::_ops::native_batch_norm>(m);
+  add<at::_ops::native_batch_norm_backward>(m);
+}
+
 }  // namespace
 
 void prepare_typed_kernels() {
+  if (backing().is_cpu()) add_batch_norm();
   for (const auto& kernel : typed_kernels()) {
     const auto mac_says = what_mac_says(kernel.name);
     *kernel.watched = dtypes_to_check(kernel.name);
     if (mac_says.rules != nullptr) *kernel.watched |= mac_says.rules->special();
     *kernel.may_mend = mac_says.mend != nullptr || mac_says.check != nullptr;
+    // On a GPU arguments are looked at before the operator runs, by the general kernel.
+    if (mac_says.mend != nullptr && !backing().is_cpu()) *kernel.watched = ~DtypeMask{0};
   }
 }
 

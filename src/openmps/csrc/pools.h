@@ -95,6 +95,7 @@ class Pools {
   void release_cached();
 
   // Multiples of the recommended bytes; 0 lifts the limit. Throw if out of range.
+  size_t high_limit() const { return high_limit_; }  // SIZE_MAX: none
   void set_high_watermark(double ratio);
   void set_low_watermark(double ratio);
 

@@ -17,8 +17,10 @@
 #include <cmath>
 #include <limits>
 
+#include "backing.h"
 #include "call.h"
 #include "generator.h"
+#include "guards.h"
 #include "permutations.h"
 #include "random_kernels.h"
 #include "reports.h"
@@ -44,7 +46,7 @@ bool fits_one_kernel(int64_t count, int64_t bytes_each) {
 
 // Larger memory is halved until it fits; each part takes its own blocks from the generator.
 void fill_memory(const RandomKernel& kernel, Generator& generator, char* data, int64_t count,
-                 int64_t bytes_each, int64_t per_thread, const void* parameters) {
+                 int64_t bytes_each, int64_t per_thread, Bound parameters) {
   if (!fits_one_kernel(count, bytes_each)) {
     const auto half = count / 2;
     fill_memory(kernel, generator, data, half, bytes_each, per_thread, parameters);
@@ -57,7 +59,7 @@ void fill_memory(const RandomKernel& kernel, Generator& generator, char* data, i
 }
 
 // A dense tensor is filled in the order of its memory, any other through one that is contiguous.
-void fill(const Tensor& self, Draw what, const void* parameters, const Given& given,
+void fill(const Tensor& self, Draw what, Bound parameters, const Given& given,
           int64_t per_thread = 4) {
   if (self.numel() == 0) return;
   // A Mac has no double; where one is let in all the same, it gets what a float would.
@@ -77,7 +79,7 @@ void fill(const Tensor& self, Draw what, const void* parameters, const Given& gi
 
 void fill(const Tensor& self, Draw what, double first, double second, const Given& given) {
   const std::array<float, 2> parameters = {static_cast<float>(first), static_cast<float>(second)};
-  fill(self, what, parameters.data(), given);
+  fill(self, what, bytes_of(parameters), given);
 }
 
 const Tensor& filled_by(const at::TensorIteratorBase& iterator) {
@@ -142,7 +144,7 @@ struct BernoulliKernel {
 
 void fill_integers(const Tensor& self, int64_t base, int64_t range, const Given& given) {
   const std::array<int64_t, 2> span = {base, range};
-  fill(self, Draw::kIntegers, span.data(), given,
+  fill(self, Draw::kIntegers, bytes_of(span), given,
        self.itemsize() == 8 && !self.is_floating_point() ? 2 : 4);
 }
 
@@ -221,8 +223,11 @@ void fill_bernoulli(const Tensor& self, const Tensor& given_p, const Given& give
               {{self.mutable_data_ptr(), static_cast<int64_t>(self.itemsize())},
                {p.mutable_data_ptr(), sizeof(float), /*is_read=*/true}},
               blocks);
-  if (!are_probabilities(p.const_data_ptr<float>(), count)) {
-    report("bernoulli_mps_ expects p to be in [0, 1]");
+  constexpr const char* kWrong = "bernoulli_mps_ expects p to be in [0, 1]";
+  if (!backing().is_cpu()) {
+    guards::probabilities(p, kWrong);
+  } else if (!are_probabilities(p.const_data_ptr<float>(), count)) {
+    report(kWrong);
   }
 }
 
@@ -329,7 +334,7 @@ std::tuple<Tensor, Tensor> drop(const Tensor& input, double p, std::optional<boo
               {{out.mutable_data_ptr(), bytes},
                {mask.mutable_data_ptr(), 1},
                {const_cast<void*>(dense.const_data_ptr()), bytes, /*is_read=*/true}},
-              blocks, parameters.data());
+              blocks, bytes_of(parameters));
   return {std::move(out), std::move(mask)};
 }
 
@@ -342,7 +347,8 @@ void fill_each(Draw what, const Tensor& out, const Tensor& parameters, const Giv
   auto& generator = generator_of(parameters, given);
   const auto& kernel = random_kernel(what, parameters.scalar_type());
   const auto blocks = generator.reserve(kBlocksEach * parameters.numel());
-  kernel.run(parameters.numel(), {out.mutable_data_ptr(), parameters.const_data_ptr(), &blocks});
+  kernel.run(parameters.numel(),
+             {{out.mutable_data_ptr()}, {parameters.const_data_ptr()}, bytes_of(blocks)});
 }
 
 template <Draw what>
@@ -366,7 +372,8 @@ Tensor sample_dirichlet(const Tensor& shape, Given given) {
   fill_each(Draw::kDirichletGamma, drawn, shape.contiguous(), given);
   auto out = at::empty_like(shape, shape.options(), at::MemoryFormat::Contiguous);
   random_kernel(Draw::kNormaliseGamma, shape.scalar_type())
-      .run(shape.numel() / columns, {out.mutable_data_ptr(), drawn.const_data_ptr(), &columns});
+      .run(shape.numel() / columns,
+           {{out.mutable_data_ptr()}, {drawn.const_data_ptr()}, bytes_of(columns)});
   return out;
 }
 

@@ -1,14 +1,13 @@
-// The compiled kernels of device/random.metal and poisson.metal: finding them, and running them
-// over memory. A kernel is compiled when a process first asks for it; from then on a launch is a
-// call.
+// The kernels of device/random.metal and poisson.metal: which there are, and running them over
+// memory.
 #pragma once
 
 #include <c10/core/ScalarType.h>
 
 #include <initializer_list>
 
-#include "../include/msl/launch.h"
 #include "generator.h"
+#include "own_kernels.h"
 
 namespace openmps {
 
@@ -41,27 +40,21 @@ struct Elements {
 
 class RandomKernel {
  public:
-  explicit RandomKernel(PlainEntry* entry) : entry_(entry) {}
+  explicit RandomKernel(const OwnKernel& kernel) : kernel_(kernel) {}
 
   // Runs that many threads; `buffers` are the kernel's, in its order.
-  void run(int64_t threads, std::initializer_list<const void*> buffers) const;
+  void run(int64_t threads, c10::ArrayRef<Bound> buffers) const { kernel_.run(threads, buffers); }
 
   // Draws `count` elements, `per_thread` of them in each thread. The kernel's buffers are
   // `elements`, the blocks, and `parameters`, if it has any.
-  void draw(int64_t count, int64_t per_thread, std::initializer_list<Elements> elements,
-            Blocks blocks, const void* parameters = nullptr) const;
+  void draw(int64_t count, int64_t per_thread, c10::ArrayRef<Elements> elements, Blocks blocks,
+            Bound parameters = {nullptr}) const;
 
  private:
-  void run_all(int64_t threads, void** buffers) const;
-  PlainEntry* entry_;
+  const OwnKernel& kernel_;
 };
 
 // Throws as a Mac does if there is none for that type.
 const RandomKernel& random_kernel(Draw what, c10::ScalarType type);
-
-// Set once, before the first draw: gives the entry of a kernel by its whole name, or null if there
-// is no such kernel. It may take its time, and throw.
-using FindRandomKernel = void* (*)(const char* name);
-extern FindRandomKernel g_find_random_kernel;
 
 }  // namespace openmps

@@ -16,6 +16,7 @@
 #include "backing.h"
 #include "boxed.h"
 #include "call.h"
+#include "gpu_errors.h"
 #include "header.h"
 #include "profiler.h"
 #include "rules.h"
@@ -135,8 +136,8 @@ struct OnBacking<Op, Result(Args...)> {
     if (watched != 0 && ((dtypes_of(args) | ...) & watched) != 0) return run_boxed(args...);
     try {
       return with(Parameter<Args>(Op::name, args)...);
-    } catch (const c10::Error&) {
-      if (!may_mend) throw;
+    } catch (const c10::Error& error) {
+      if (!may_mend || !backing().is_cpu()) rethrow_as_mps(error);
       return run_boxed(args...);
     }
   }

@@ -3,7 +3,10 @@
 #include <c10/metal/error.h>
 #include <c10/util/Exception.h>
 
+#include <new>
+
 #include "backing.h"
+#include "gpu_errors.h"
 
 namespace openmps {
 
@@ -13,21 +16,23 @@ std::atomic<void*> g_reports{nullptr};
 
 namespace {
 
-ErrorMessages* host_messages() {
-  static auto* messages = new ErrorMessages();  // zeroed; kernels may still run at exit
-  g_reports.store(messages, std::memory_order_relaxed);
+// Memory that the host and the device both see, for good: kernels may still run at exit.
+ErrorMessages* shared_messages() {
+  static auto* messages = [] {
+    void* memory = allocate_shared(sizeof(ErrorMessages));
+    auto* zeroed = new (memory) ErrorMessages();
+    g_reports.store(zeroed, std::memory_order_relaxed);
+    return zeroed;
+  }();
   return messages;
 }
 
 }  // namespace
 
-void* report_buffer() {
-  TORCH_CHECK(backing().is_cpu(), "openmps has kernel error reports on the cpu engine only");
-  return host_messages();
-}
+void* report_buffer() { return shared_messages(); }
 
 void report(const std::string& message) {
-  auto* messages = host_messages();
+  auto* messages = shared_messages();
   const auto index = __atomic_fetch_add(&messages->count, 1, __ATOMIC_ACQ_REL);
   if (index >= c10::metal::error_message_count) return;
   auto& slot = messages->msg[index];
@@ -46,7 +51,11 @@ void raise_reported() {
 }
 
 void finish() {
-  synchronize_backing();
+  try {
+    synchronize_backing();
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
   raise_report();
 }
 

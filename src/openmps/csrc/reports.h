@@ -27,4 +27,9 @@ inline void raise_report() {
 // Waits for everything queued on the device, and throws what its kernels reported.
 void finish();
 
+// The same for an operator that is about to wait by itself: waits only if there may be a report.
+inline void raise_report_by_now() {
+  if (g_reports.load(std::memory_order_relaxed) != nullptr) finish();
+}
+
 }  // namespace openmps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 from openmps import settings
@@ -63,8 +63,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         strict = settings.is_strict()
         library = core.load()
         installed = core.find_torch()
-        if _draws_by_philox(installed.folder):
-            library.provide_random_kernels(_find_random_kernel)
+        library.provide_kernels(_kernel_finder(chosen))
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         extensions.connect(library, installed)
@@ -72,20 +71,14 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         settings.export(chosen, mac_text, macos_text)
 
 
-def _draws_by_philox(torch: Path) -> bool:
-    """Whether this torch draws with its own Metal header on a Mac, which it does from 2.13 on.
+def _kernel_finder(engine: str) -> Callable[[str], int | None]:
+    def find(name: str) -> int | None:
+        # Here and not above: all programs wait for activation, and some need no such kernel.
+        from openmps.device.own_kernels import finder
 
-    Before, it drew with a generator of Apple's, and the header had a mistake that biased it.
-    """
-    header = torch / "include" / "c10" / "metal" / "random.h"
-    return header.exists() and "box_muller_from_philox" in header.read_text(encoding="utf-8")
+        return finder(engine)(name)
 
-
-def _find_random_kernel(name: str) -> int | None:
-    # Here and not above: all programs wait for activation, and some draw no number.
-    from openmps.device.random import find_kernel
-
-    return find_kernel(name)
+    return find
 
 
 def _has_native_mps() -> bool:

@@ -1,0 +1,12 @@
+// What the CUDA engine's errors look like to an mps program.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+namespace openmps {
+
+// Call it in a catch block. On the CUDA engine a card that is full, and one that has failed, are
+// told as a Mac would tell them, with the cause; every other error is thrown on as it is.
+[[noreturn]] void rethrow_as_mps(const c10::Error& error);
+
+}  // namespace openmps

@@ -1,0 +1,182 @@
+#include "gpu_operators.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/_batch_norm_impl_index.h>
+#include <ATen/ops/_batch_norm_impl_index_backward.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention_backward_ops.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention_ops.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention_backward_ops.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention_ops.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_backward_ops.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_ops.h>
+#include <ATen/ops/dropout_native.h>
+#include <ATen/ops/native_batch_norm_backward_ops.h>
+#include <ATen/ops/native_batch_norm_ops.h>
+#include <ATen/ops/native_dropout.h>
+#include <torch/library.h>
+
+#include <deque>
+
+#include "generator.h"
+#include "redispatch.h"
+
+namespace openmps {
+namespace {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+
+// ---- batch normalisation: cuDNN's kernels where PyTorch would use them for a CUDA tensor
+//
+// Above the device PyTorch has chosen native_batch_norm, which to a Mac is the only one. The choice
+// is made again here, and what cuDNN's backward wants to know hangs on the memory of the saved
+// mean, which autograd keeps for it.
+
+struct ForBackward {
+  int64_t implementation;
+  Tensor reserve;
+  c10::DataPtr bytes;
+};
+
+void release_for_backward(void* context) { delete static_cast<ForBackward*>(context); }
+
+void remember(const Tensor& saved_mean, int64_t implementation, Tensor reserve) {
+  auto* twin = twin_of(*saved_mean.storage().unsafeGetStorageImpl());
+  if (twin == nullptr || saved_mean.numel() == 0) return;
+  auto bytes = twin->set_data_ptr(c10::DataPtr());
+  void* address = bytes.get();
+  const auto device = bytes.device();
+  auto* context = new ForBackward{implementation, std::move(reserve), std::move(bytes)};
+  twin->set_data_ptr_noswap({address, context, &release_for_backward, device});
+}
+
+const ForBackward* recall(const Tensor& saved_mean) {
+  if (!is_mps(saved_mean) || !saved_mean.has_storage()) return nullptr;
+  const auto* twin = twin_of(*saved_mean.storage().unsafeGetStorageImpl());
+  if (twin == nullptr || twin->data_ptr().get_deleter() != &release_for_backward) return nullptr;
+  return static_cast<const ForBackward*>(twin->data_ptr().get_context());
+}
+
+// The views of one call, and what an optional tensor is without them.
+class Views {
+ public:
+  const Tensor& operator()(const Tensor& tensor) { return views_.emplace_back(tensor).get(); }
+  OptionalTensor operator()(const OptionalTensor& tensor) {
+    return tensor ? OptionalTensor((*this)(*tensor)) : tensor;
+  }
+
+ private:
+  std::deque<BackingView> views_;
+};
+
+Tensor to_mps(Tensor result) {
+  if (!result.defined()) return result;
+  return is_fresh(result) ? relabel_fresh(std::move(result))
+                          : on_storage(result, mps_storage(result.storage()));
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
+                                              const OptionalTensor& bias,
+                                              const OptionalTensor& running_mean,
+                                              const OptionalTensor& running_variance, bool training,
+                                              double momentum, double epsilon) {
+  if (input.numel() == 0 || !is_mps(input)) {
+    return OnBacking<at::_ops::native_batch_norm>::run(
+        input, weight, bias, running_mean, running_variance, training, momentum, epsilon);
+  }
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_operation("aten::native_batch_norm", "", {&input});
+  }
+  Views view;
+  try {
+    auto [out, mean, deviation, reserve, implementation] = [&] {
+      const Counting counting;
+      return at::_batch_norm_impl_index(view(input), view(weight), view(bias), view(running_mean),
+                                        view(running_variance), training, momentum, epsilon,
+                                        at::globalContext().userEnabledCuDNN());
+    }();
+    auto saved = to_mps(std::move(mean));
+    if (implementation != 0 && saved.defined()) remember(saved, implementation, reserve);
+    return {to_mps(std::move(out)), saved, to_mps(std::move(deviation))};
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
+    const Tensor& gradient, const Tensor& input, const OptionalTensor& weight,
+    const OptionalTensor& running_mean, const OptionalTensor& running_variance,
+    const OptionalTensor& saved_mean, const OptionalTensor& saved_deviation, bool training,
+    double epsilon, std::array<bool, 3> wanted) {
+  const auto* known = saved_mean && saved_mean->defined() ? recall(*saved_mean) : nullptr;
+  if (known == nullptr) {
+    return OnBacking<at::_ops::native_batch_norm_backward>::run(
+        gradient, input, weight, running_mean, running_variance, saved_mean, saved_deviation,
+        training, epsilon, wanted);
+  }
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_operation("aten::native_batch_norm_backward", "", {&gradient, &input});
+  }
+  Views view;
+  try {
+    auto [for_input, for_weight, for_bias] = [&] {
+      const Counting counting;
+      return at::_batch_norm_impl_index_backward(
+          known->implementation, view(input), view(gradient), view(weight), view(running_mean),
+          view(running_variance), view(saved_mean), view(saved_deviation), training, epsilon,
+          wanted, known->reserve);
+    }();
+    return {to_mps(std::move(for_input)), to_mps(std::move(for_weight)),
+            to_mps(std::move(for_bias))};
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
+}
+
+// ---- dropout in one kernel instead of three
+
+// The same numbers: one word of the same block for each element, and the generator moves as far as
+// for the mask that a Mac draws first.
+Tensor dropout(const Tensor& input, double p, bool train) {
+  if (!train || p <= 0.0 || p >= 1.0 || input.numel() == 0 || !is_mps(input) ||
+      !at::isFloatingType(input.scalar_type())) {
+    return at::native::dropout(input, p, train);
+  }
+  auto& generator = generator_for(std::nullopt);
+  const auto before = generator.get_offset();
+  auto out = std::get<0>(at::native_dropout(input, p, train));
+  generator.set_offset(before + static_cast<uint64_t>(input.numel() + 3) / 4);
+  return out;
+}
+
+template <class Op>
+void add(torch::Library& library) {
+  const std::string overload = Op::overload_name;
+  const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
+  library.impl(name.c_str(), &OnBacking<Op>::run);
+}
+
+}  // namespace
+
+void register_gpu_operators() {
+  // Registrations last as long as their library objects: these live for ever.
+  auto& m =
+      *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
+  // What attention.cpp chooses among.
+  add<at::_ops::_scaled_dot_product_flash_attention>(m);
+  add<at::_ops::_scaled_dot_product_flash_attention_backward>(m);
+  add<at::_ops::_scaled_dot_product_efficient_attention>(m);
+  add<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
+  add<at::_ops::_scaled_dot_product_cudnn_attention>(m);
+  add<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
+  m.impl("native_batch_norm", batch_norm);
+  m.impl("native_batch_norm_backward", batch_norm_backward);
+  m.impl("dropout", dropout);
+  auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
+                                       __FILE__, __LINE__);
+  autograd.impl("dropout", dropout);  // made of another operator, it records its own gradient
+}
+
+}  // namespace openmps

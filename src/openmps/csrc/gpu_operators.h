@@ -1,0 +1,8 @@
+// Operators for which the CUDA engine has better than a Mac's detour through several others.
+#pragma once
+
+namespace openmps {
+
+void register_gpu_operators();
+
+}  // namespace openmps

@@ -1,0 +1,93 @@
+#include "guards.h"
+
+#include <ATen/ops/empty_like.h>
+#include <c10/util/Exception.h>
+
+#include <cstring>
+
+#include "own_kernels.h"
+#include "reports.h"
+
+namespace openmps::guards {
+namespace {
+
+using at::Tensor;
+
+// device/guards.metal has the same structures.
+struct Words {
+  char before[100];
+  char after[100];
+  uint32_t with_number;
+};
+
+struct Assertion {
+  char text[250];
+};
+
+template <size_t kSize>
+void copy_text(const std::string& from, char (&to)[kSize]) {
+  std::memset(to, 0, kSize);
+  from.copy(to, kSize - 1);
+}
+
+Words words_around_number(const std::string& before, const std::string& after, bool with_number) {
+  Words words{};
+  copy_text(before, words.before);
+  copy_text(after, words.after);
+  words.with_number = with_number ? 1 : 0;
+  return words;
+}
+
+const OwnKernel& kernel(const char* name) {
+  const auto* found = find_own_kernel(name);
+  TORCH_INTERNAL_ASSERT(found != nullptr, name);
+  return *found;
+}
+
+// One of each element: an expanded tensor shows the same many times.
+Tensor without_repeats(Tensor tensor) {
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
+  }
+  return tensor.contiguous();
+}
+
+}  // namespace
+
+Tensor index(const Tensor& index, const Bounds& bounds, const std::string& before,
+             const std::string& after) {
+  if (index.numel() == 0 || bounds.low >= bounds.high) return index;
+  const auto given = without_repeats(index);
+  const auto mended = at::empty_like(given);
+  const auto words = words_around_number(before, after, /*with_number=*/true);
+  const bool is_int = index.scalar_type() == at::kInt;
+  kernel(is_int ? "guard_index_int" : "guard_index_long")
+      .run(given.numel(), {{given.const_data_ptr()},
+                           {mended.mutable_data_ptr()},
+                           bytes_of(bounds),
+                           bytes_of(words),
+                           {report_buffer()}});
+  return mended.expand(index.sizes());
+}
+
+Tensor probabilities(const Tensor& values, const std::string& words) {
+  if (values.numel() == 0) return values;
+  const auto given = without_repeats(values);
+  const auto mended = at::empty_like(given);
+  kernel("guard_probability")
+      .run(given.numel(), {{given.const_data_ptr()},
+                           {mended.mutable_data_ptr()},
+                           bytes_of(words_around_number(words, "", /*with_number=*/false)),
+                           {report_buffer()}});
+  return mended.expand(values.sizes());
+}
+
+void holds(const Tensor& assertion, const std::string& words) {
+  Assertion text;
+  copy_text(words, text.text);
+  const auto given = assertion.contiguous();
+  kernel("guard_assertion")
+      .run(given.numel(), {{given.const_data_ptr()}, bytes_of(text), {report_buffer()}});
+}
+
+}  // namespace openmps::guards
