@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import os
 from typing import NamedTuple
 
 from openmps.errors import EngineUnavailable, SettingError
@@ -16,22 +19,58 @@ class Availability(NamedTuple):
 
 
 def probe(engine: str) -> Availability:
-    """Whether `engine` can be used here, and if not, why. Never raises."""
+    """Whether `engine` can be used here, and if not, why. Never raises, and starts no GPU."""
     import torch
 
     if engine == "cpu":
         return Availability(True, "always there")
-    if torch.version.cuda is None:
+    built_for = torch.version.cuda
+    if built_for is None:
         return Availability(
-            False, f"torch {torch.__version__} has no CUDA in it", "install a CUDA build of torch"
+            False,
+            f"no CUDA build: torch {torch.__version__} has no CUDA in it",
+            "install a CUDA build of torch",
         )
+    driver = driver_version()
+    if driver is None:
+        return Availability(
+            False, "no NVIDIA driver: libcuda.so.1 is not there", "install NVIDIA's driver"
+        )
+    if driver[0] < int(built_for.split(".")[0]):
+        return Availability(
+            False,
+            f"NVIDIA's driver is too old: it knows CUDA {driver[0]}.{driver[1]}, and torch was "
+            f"built with {built_for}",
+            "update the driver, or install a torch built for it",
+        )
+    if gpu_count() == 0:
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        cause = "" if hidden is None else f" (CUDA_VISIBLE_DEVICES is {hidden!r})"
+        return Availability(False, f"no NVIDIA GPU was found{cause}", "check it with: nvidia-smi")
+    return Availability(True, f"an NVIDIA GPU, driver for CUDA {driver[0]}.{driver[1]}")
+
+
+def driver_version() -> tuple[int, int] | None:
+    """The newest CUDA that the driver knows; None without a driver."""
     try:
-        count = torch.cuda.device_count()
-    except Exception as error:
-        return Availability(False, f"CUDA does not start: {error}", "check the driver: nvidia-smi")
-    if count == 0:
-        return Availability(False, "no NVIDIA GPU or driver was found", "check it with: nvidia-smi")
-    return Availability(True, torch.cuda.get_device_name(0))
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    number = ctypes.c_int()
+    if driver.cuDriverGetVersion(ctypes.byref(number)) != 0:
+        return None
+    return number.value // 1000, number.value % 1000 // 10
+
+
+@functools.cache
+def gpu_count() -> int:
+    """Asked once: in an active process torch.cuda has no GPUs to show."""
+    import torch
+
+    try:
+        return torch.cuda.device_count()
+    except Exception:
+        return 0
 
 
 def choose(name: str) -> str:
