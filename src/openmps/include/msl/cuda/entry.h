@@ -1,6 +1,7 @@
-// How a generated CUDA kernel begins: OPENMPS_CUDA_ENTRY(limit, how, &msl::f<float>, slots...), with
-// slots as in entry.h, but openmps_slot::constant + n where a parameter is in constant memory. `how`
-// is run_grid for kernels that only look at the grid, else run_group.
+// How a generated CUDA kernel begins: OPENMPS_CUDA_CALL(how, &f<float>, slots...) in the namespace of
+// the kernel, with slots as in entry.h, but openmps_slot::constant + n where a parameter is in
+// constant memory. `how` is run_grid for kernels that only look at the grid, else run_group. Then
+// OPENMPS_CUDA_ENTRY(that namespace::, most threads).
 #pragma once
 
 #include "../cuda_launch.h"
@@ -168,10 +169,15 @@ OPENMPS_INLINE void run_group(const CudaLaunch& launch) {
 }  // namespace openmps_entry
 }  // namespace msl
 
-#define OPENMPS_CUDA_ENTRY(limit, how, ...)                                              \
-  extern "C" __device__ const unsigned openmps_max_threads;                              \
-  __attribute__((used)) const unsigned openmps_max_threads = limit;                      \
-  extern "C" __global__ void __launch_bounds__(limit)                                    \
-      openmps_cuda(const __grid_constant__ openmps::CudaLaunch launch) {                 \
-    msl::openmps_entry::how<__VA_ARGS__>(launch);                                        \
+// A function and no variable that holds the kernel's address: NVRTC does not see through one.
+#define OPENMPS_CUDA_CALL(how, ...)                                        \
+  OPENMPS_INLINE void openmps_call(const openmps::CudaLaunch& launch) {    \
+    ::msl::openmps_entry::how<__VA_ARGS__>(launch);                        \
+  }
+#define OPENMPS_CUDA_ENTRY(scope, limit)                                   \
+  extern "C" __device__ const unsigned openmps_max_threads;                \
+  __attribute__((used)) const unsigned openmps_max_threads = limit;        \
+  extern "C" __global__ void __launch_bounds__(limit)                      \
+      openmps_cuda(const __grid_constant__ openmps::CudaLaunch launch) {   \
+    scope openmps_call(launch);                                            \
   }

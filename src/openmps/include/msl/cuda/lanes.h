@@ -10,16 +10,6 @@ namespace openmps_nvidia {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Lanes whose numbers leave the same rest as `lane` when divided by `classes`, a power of two.
-OPENMPS_CUDA_INLINE constexpr unsigned lanes_like(unsigned lane, unsigned classes) {
-  const unsigned first = classes == 2    ? 0x55555555u
-                         : classes == 4  ? 0x11111111u
-                         : classes == 8  ? 0x01010101u
-                         : classes == 16 ? 0x00010001u
-                                         : 0x00000001u;
-  return first << (lane & (classes - 1u));
-}
-
 template <class T>
 OPENMPS_CUDA_INLINE T shuffle(unsigned active, T value, unsigned lane) {
   return ::__shfl_sync(active, value, static_cast<int>(lane));
@@ -92,11 +82,13 @@ OPENMPS_CUDA_OPERATION(smax, sign_bit<T>, (b ^ sign_bit<T>) > (a ^ sign_bit<T>) 
 template <template <class> class Operation, class T>
 OPENMPS_CUDA_INLINE T reduce_some(unsigned active, T value) {
   const unsigned self = lane();
-#pragma unroll
+  unsigned first_class = 1;  // the lanes 0, 2 half, 4 half, ...
+#pragma unroll 1
   for (unsigned half = 16; half > 0; half /= 2) {
-    const unsigned sources = active & lanes_like(self ^ half, 2 * half);
+    const unsigned sources = active & (first_class << ((self ^ half) & (2 * half - 1)));
     const T other = shuffle(active, value, __builtin_ctz(sources) & 31u);
     value = Operation<T>::apply(value, sources != 0 ? other : Operation<T>::identity());
+    first_class |= first_class << half;
   }
   return value;
 }
