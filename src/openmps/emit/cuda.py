@@ -2,7 +2,8 @@
 
 It is the text that the CPU gets, over the same headers; those include what differs from
 include/msl/cuda/. NVRTC must be told that functions without a word are device functions
-(-default-device), C++17, that there are 128-bit integers (-device-int128), and where the headers are.
+(-default-device), C++17, that there are 128-bit integers (-device-int128), and where the headers
+are. What it makes of the text, PTX, needs ptx_tolerance.py before it is assembled.
 """
 
 from __future__ import annotations

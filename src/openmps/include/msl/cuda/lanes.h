@@ -55,15 +55,15 @@ template <>
 OPENMPS_CUDA_INLINE float mul<float>::apply(float a, float b) {
   return ::__fmul_rn(a, b);
 }
-#define OPENMPS_CUDA_OPERATION(name, identity_value, ...)                      \
-  template <class T>                                                           \
-  struct name {                                                                \
-    static OPENMPS_CUDA_INLINE T identity() { return identity_value; }         \
-    static OPENMPS_CUDA_INLINE T apply(T a, T b) { return __VA_ARGS__; }       \
+#define OPENMPS_CUDA_OPERATION(name, identity_value, ...)                \
+  template <class T>                                                     \
+  struct name {                                                          \
+    static OPENMPS_CUDA_INLINE T identity() { return identity_value; }   \
+    static OPENMPS_CUDA_INLINE T apply(T a, T b) { return __VA_ARGS__; } \
   };
 OPENMPS_CUDA_OPERATION(min, __builtin_nanf(""), ::fminf(a, b))
 OPENMPS_CUDA_OPERATION(max, __builtin_nanf(""), ::fmaxf(a, b))
-OPENMPS_CUDA_OPERATION(bit_and, ~T(0), a & b)
+OPENMPS_CUDA_OPERATION(bit_and, ~T(0), a& b)
 OPENMPS_CUDA_OPERATION(bit_or, T(0), a | b)
 OPENMPS_CUDA_OPERATION(bit_xor, T(0), a ^ b)
 OPENMPS_CUDA_OPERATION(umin, ~T(0), b < a ? b : a)
@@ -160,9 +160,9 @@ OPENMPS_CUDA_LANES unsigned long openmps_shuffle_u64(unsigned long value, unsign
   return openmps_nvidia::shuffle(::__activemask(), value, lane & 31u);
 }
 
-#define OPENMPS_CUDA_REDUCE(name, suffix, type, operation)            \
+#define OPENMPS_CUDA_REDUCE(name, suffix, type, operation)               \
   OPENMPS_CUDA_LANES type openmps_reduce_##name##_##suffix(type value) { \
-    return openmps_nvidia::reduce<openmps_nvidia::operation>(value);      \
+    return openmps_nvidia::reduce<openmps_nvidia::operation>(value);     \
   }
 OPENMPS_CUDA_REDUCE(add, f32, float, add)
 OPENMPS_CUDA_REDUCE(mul, f32, float, mul)
@@ -180,10 +180,10 @@ OPENMPS_CUDA_REDUCE(smin, u64, unsigned long, smin)
 OPENMPS_CUDA_REDUCE(smax, u64, unsigned long, smax)
 // One instruction from compute capability 8.0 on, for any active lanes.
 #if __CUDA_ARCH__ >= 800
-#define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type)                     \
-  OPENMPS_CUDA_LANES unsigned openmps_reduce_##name##_u32(unsigned value) {          \
-    return static_cast<unsigned>(                                                    \
-        ::__reduce_##builtin##_sync(::__activemask(), static_cast<type>(value)));    \
+#define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type)                  \
+  OPENMPS_CUDA_LANES unsigned openmps_reduce_##name##_u32(unsigned value) {       \
+    return static_cast<unsigned>(                                                 \
+        ::__reduce_##builtin##_sync(::__activemask(), static_cast<type>(value))); \
   }
 #else
 #define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type) \
@@ -200,12 +200,12 @@ OPENMPS_CUDA_REDUCE_WORD(smax, smax, max, int)
 #undef OPENMPS_CUDA_REDUCE_WORD
 #undef OPENMPS_CUDA_REDUCE
 
-#define OPENMPS_CUDA_SCAN(name, suffix, type)                                   \
+#define OPENMPS_CUDA_SCAN(name, suffix, type)                                    \
   OPENMPS_CUDA_LANES type openmps_scan_inclusive_##name##_##suffix(type value) { \
-    return openmps_nvidia::scan<openmps_nvidia::name>(value, false);                \
-  }                                                                             \
+    return openmps_nvidia::scan<openmps_nvidia::name>(value, false);             \
+  }                                                                              \
   OPENMPS_CUDA_LANES type openmps_scan_exclusive_##name##_##suffix(type value) { \
-    return openmps_nvidia::scan<openmps_nvidia::name>(value, true);                 \
+    return openmps_nvidia::scan<openmps_nvidia::name>(value, true);              \
   }
 OPENMPS_CUDA_SCAN(add, f32, float)
 OPENMPS_CUDA_SCAN(mul, f32, float)
