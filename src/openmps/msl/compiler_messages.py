@@ -27,6 +27,7 @@ _MESSAGE = re.compile(
 _ADVICE = (
     ("cannot be entered", "check the types of its parameters and the values of its attributes"),
     ("undeclared identifier", "declare it, or write `using namespace metal;` or metal:: before it"),
+    ("is undefined", "declare it, or write `using namespace metal;` or metal:: before it"),
     ("no member named", "check the spelling; docs/metal.md lists what is supported"),
     ("unknown type name", "check the spelling; textures and Metal 4 tensors are not supported"),
     ("no matching", "compare the arguments' types with the function's parameters"),
