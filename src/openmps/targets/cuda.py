@@ -10,6 +10,7 @@ import ctypes
 import functools
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from openmps.build.store import Store
 from openmps.emit.cuda import emit_cuda_kernel
 from openmps.errors import ShaderError
 from openmps.msl.compiler_messages import explain
-from openmps.msl.kernels import Kernel
+from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 from openmps.msl.nvrtc_messages import as_compiler_messages, shared_bytes
 from openmps.targets import nvrtc
@@ -121,17 +122,16 @@ _records: list[KernelRecord] = []  # for good, as the code is: the last kernel's
 
 def inline_buffers(kernel: Kernel) -> int:
     """Bit n: a value for buffer n travels with the launch, because it is in `constant` memory."""
-    return sum(
-        1 << parameter.index
-        for parameter in kernel.parameters
-        if parameter.kind == "buffer" and "constant" in parameter.type.split()
-    )
+    return _bits(kernel, lambda parameter: "constant" in parameter.type.split())
 
 
 def declared_buffers(kernel: Kernel) -> int:
-    return sum(
-        1 << parameter.index for parameter in kernel.parameters if parameter.kind == "buffer"
-    )
+    return _bits(kernel, lambda parameter: True)
+
+
+def _bits(kernel: Kernel, is_meant: Callable[[Parameter], bool]) -> int:
+    buffers = [parameter for parameter in kernel.parameters if parameter.kind == "buffer"]
+    return sum(1 << index for index in {p.index for p in buffers if is_meant(p)})
 
 
 class CudaBuilder:

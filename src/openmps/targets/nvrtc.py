@@ -6,6 +6,7 @@ NVRTC and its Python binding come with CUDA builds of torch, and from pip.
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ def compile_cubin(text: str, architecture: str, flags: tuple[str, ...]) -> Cubin
             program, len(options), [option.encode() for option in options]
         )
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        said = log.decode(errors="replace").rstrip("\0 \n")
+        said = log.decode(errors="replace").replace("\0", "\n").strip()
         if int(status) != 0:
             raise NvrtcRefused(said or _name(status))
         image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
@@ -62,9 +63,7 @@ def compile_cubin(text: str, architecture: str, flags: tuple[str, ...]) -> Cubin
 @functools.cache
 def _binding() -> Any:
     try:
-        from cuda.bindings import (
-            nvrtc,  # type: ignore[import-not-found,import-untyped,unused-ignore]
-        )
+        nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
     except ImportError as error:
         raise ShaderError(
             "Metal shaders on an NVIDIA GPU need the Python package cuda-bindings",
