@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kMostAlongX = 0x7fffffff;
 constexpr uint32_t kMostAlongOthers = 65535;
+constexpr uint32_t kDeepestGroup = 64;
 constexpr uint64_t kValueAlignment = 16;   // in the launch's own bytes
 constexpr uint64_t kMemoryAlignment = 64;  // more than any Metal type asks for
 void* const kDefaultStream = nullptr;      // torch's
@@ -139,6 +140,7 @@ int run_in_context(Queued* queued) {
 int openmps_cuda_launch(const openmps::Dispatch* dispatch) {
   using namespace openmps;
   const auto& kernel = *static_cast<const CudaKernel*>(dispatch->entry);
+  if (dispatch->group[2] > kDeepestGroup) return kTooDeepGroup;
   Queued queued{kernel, {}, {}, 0, {}};
   if (!cut(*dispatch, &queued.launch, queued.blocks)) return kTooManyGroups;
   queued.dynamic_bytes = place_dynamic(*dispatch, &queued.launch);

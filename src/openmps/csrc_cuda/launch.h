@@ -32,7 +32,7 @@ struct CudaKernel {
 };
 
 // Ours, beside the driver's.
-enum CudaFailure : int { kTooManyGroups = -1 };
+enum CudaFailure : int { kTooManyGroups = -1, kTooDeepGroup = -2 };
 
 }  // namespace openmps
 

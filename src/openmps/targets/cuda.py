@@ -18,7 +18,7 @@ from openmps import settings
 from openmps.build.key import build_key
 from openmps.build.shader_compiler import refused_by_machine
 from openmps.build.store import Store
-from openmps.emit.cuda import emit_cuda_kernel
+from openmps.emit.cuda import emit_cuda_kernel, may_be_inline
 from openmps.errors import ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel, Parameter
@@ -41,11 +41,11 @@ CUBIN = "kernel.cubin"
 MAX_THREADS = 1024
 THREADGROUP_BYTES = 32 << 10  # a Mac's
 
-# Metal's rules where CUDA's defaults differ.
-DIALECT = ("--std=c++17", "--device-as-default-execution-space", "--disable-warnings")
+# Metal's rules where CUDA's defaults differ; emit/cuda.py needs the second and the third.
+DIALECT = (
+    "--std=c++17", "--device-as-default-execution-space", "--device-int128", "--disable-warnings",
+)  # fmt: skip
 FAST_MATH = ("--use_fast_math",)
-# As the CPU computes: no product is fused with a sum.
-EXACT = ("--fmad=false",)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ _records: list[KernelRecord] = []  # for good, as the code is: the last kernel's
 
 def inline_buffers(kernel: Kernel) -> int:
     """Bit n: a value for buffer n travels with the launch, because it is in `constant` memory."""
-    return _bits(kernel, lambda parameter: "constant" in parameter.type.split())
+    return _bits(kernel, may_be_inline)
 
 
 def declared_buffers(kernel: Kernel) -> int:
@@ -144,11 +144,12 @@ class CudaBuilder:
         self.library = library
         self.architecture = architecture
         self._store = Store(settings.cache_dir(), "shaders")
+        self._contract = not exact
         fast = FAST_MATH if library.options.fast_math else ()
-        self._flags = (*DIALECT, *fast, *(EXACT if exact else ()))
+        self._flags = (*DIALECT, *fast, f"--fmad={'false' if exact else 'true'}")
 
     def find_or_build(self, kernel: Kernel) -> Path:
-        text = emit_cuda_kernel(self.library, kernel)
+        text = emit_cuda_kernel(self.library, kernel, contract=self._contract)
         key = build_key(
             {"kernel.cu": text.encode(), **_own_sources()},
             ("cuda", self.architecture, nvrtc.version(), *self._flags),

@@ -236,6 +236,15 @@ def test_more_threadgroups_than_a_launch_has(
     assert cuda.launches == []
 
 
+def test_a_threadgroup_deeper_than_cuda_has(
+    kernel: MetalKernel, cuda: FakeCuda, x: torch.Tensor
+) -> None:
+    kernel(x, threads=(1, 1, 100), group_size=(1, 1, 64))
+    assert cuda.last.threads == (1, 1, 64)
+    with pytest.raises(DispatchError, match="at most 64 threads along z"):
+        kernel(x, threads=(1, 1, 100), group_size=(1, 1, 65))
+
+
 def test_a_thread_without_a_context_gets_torch_s(
     make: Make, cuda: FakeCuda, x: torch.Tensor
 ) -> None:
