@@ -23,14 +23,6 @@ def _kernels(file: str) -> ShippedKernels:
 
 
 def find_kernel(name: str) -> int | None:
-    """The address of a kernel for the CPU; None if there is none of that name."""
-    return _kernels(_file_of(name)).entry(name)
-
-
-def find_function(name: str) -> int | None:
-    """The same for the GPU: a CUfunction, which takes a CudaLaunch."""
-    return _kernels(_file_of(name)).function(name)
-
-
-def _file_of(name: str) -> str:
-    return "poisson.metal" if name.startswith("poisson_") else "random.metal"
+    """The address of a kernel; None if there is none of that name."""
+    file = "poisson.metal" if name.startswith("poisson_") else "random.metal"
+    return _kernels(file).entry(name)

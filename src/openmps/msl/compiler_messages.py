@@ -15,6 +15,7 @@ PROGRAM = "openmps:program"
 # Line n of this is the n-th kernel's instance.
 INSTANCES = "openmps:instances"
 ENTRY = "openmps:entry"
+_ENTRY_HEADERS = ("msl/entry.h", "msl/positions.h", "msl/cuda/entry.h")
 
 MOST_SHOWN = 10
 
@@ -96,7 +97,7 @@ def explain(
 def _at_entry(message: re.Match[str] | None) -> bool:
     if message is None or not message["kind"].endswith("error"):
         return False
-    return message["file"] == ENTRY or message["file"].endswith("msl/entry.h")
+    return message["file"] == ENTRY or message["file"].endswith(_ENTRY_HEADERS)
 
 
 def readable(text: str) -> str:

@@ -58,11 +58,12 @@ class BuiltKernel:
 
 
 class CudaTarget:
-    """`architecture`: such as "sm_90", to build for; the GPU's if left out. Kernels run on a GPU of
-    that architecture only."""
+    """architecture: such as "sm_90", to build for; the GPU's if left out. Kernels run on a GPU of
+    that architecture only. exact: see CudaBuilder."""
 
-    def __init__(self, architecture: str = "") -> None:
+    def __init__(self, architecture: str = "", *, exact: bool = False) -> None:
         self._architecture = architecture
+        self._exact = exact
 
     @property
     def architecture(self) -> str:
@@ -74,11 +75,12 @@ class CudaTarget:
 
     def emitted(self, library: Library, name: str) -> dict[str, str]:
         """What is generated for a kernel, by kind of text."""
-        return {"CUDA": emit_cuda_kernel(library, library.kernels[name])}
+        text = emit_cuda_kernel(library, library.kernels[name], contract=not self._exact)
+        return {"CUDA": text}
 
     def build(self, library: Library, name: str) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
-        builder = CudaBuilder(library, self.architecture)
+        builder = CudaBuilder(library, self.architecture, exact=self._exact)
         return read_built(builder.find_or_build(library.kernels[name]))
 
     def kernel(self, library: Library, name: str) -> CudaKernel:
@@ -183,6 +185,7 @@ class CudaBuilder:
                     f"({too_much}) exceeds the maximum threadgroup memory allowed "
                     f"({THREADGROUP_BYTES})"
                 ) from None
+            CpuTarget().check(self.library, kernel.name)  # says the same on both engines
             messages = as_compiler_messages(refused.messages)
             explained = explain(self.library, messages, kernel)
             if explained is not None:

@@ -268,9 +268,7 @@ def test_a_thread_without_a_context_gets_torch_s(
     assert len(cuda.launches) == 4
 
 
-def test_another_library_gets_its_context_back(
-    make: Make, cuda: FakeCuda, x: torch.Tensor
-) -> None:
+def test_another_library_gets_its_context_back(make: Make, cuda: FakeCuda, x: torch.Tensor) -> None:
     kernel = make()
     cuda.current.context = 0xAB
     kernel(x)
@@ -305,9 +303,7 @@ class TestFailures:
             "its buffers (OPENMPS_ENGINE=cpu names the place)"
         )
 
-    def test_too_many_resources(
-        self, kernel: MetalKernel, cuda: FakeCuda, x: torch.Tensor
-    ) -> None:
+    def test_too_many_resources(self, kernel: MetalKernel, cuda: FakeCuda, x: torch.Tensor) -> None:
         assert self.fail(kernel, cuda, x, 701) == (
             "kernel 'k' needs more registers or memory than the GPU has for a threadgroup\n"
             "  found: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for "
