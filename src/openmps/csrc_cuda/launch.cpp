@@ -85,8 +85,19 @@ void bind(const Dispatch& dispatch, const CudaKernel& kernel, CudaLaunch* launch
   }
 }
 
+// Which of the kernel's functions fits the buffers that it is given.
+unsigned alignment_of(const Dispatch& dispatch, const CudaKernel& kernel) {
+  uintptr_t all = 1u << (kAlignments - 1);
+  for (unsigned n = 0; n < kBuffers; ++n) {
+    const bool is_address = kernel.declared >> n & 1 && !(dispatch.copied >> n & 1);
+    if (is_address) all |= reinterpret_cast<uintptr_t>(dispatch.buffers[n]);
+  }
+  return static_cast<unsigned>(__builtin_ctzll(all));
+}
+
 struct Queued {
   const CudaKernel& kernel;
+  void* function;
   CudaLaunch launch;
   unsigned blocks[3];
   unsigned dynamic_bytes;
@@ -115,9 +126,8 @@ struct Queued {
   int launch_it() {
     void* parameters[] = {&launch};
     const auto* group = launch.group;
-    return kernel.driver->launch(kernel.function, blocks[0], blocks[1], blocks[2], group[0],
-                                 group[1], group[2], dynamic_bytes, kDefaultStream, parameters,
-                                 nullptr);
+    return kernel.driver->launch(function, blocks[0], blocks[1], blocks[2], group[0], group[1],
+                                 group[2], dynamic_bytes, kDefaultStream, parameters, nullptr);
   }
 };
 
@@ -141,7 +151,10 @@ int openmps_cuda_launch(const openmps::Dispatch* dispatch) {
   using namespace openmps;
   const auto& kernel = *static_cast<const CudaKernel*>(dispatch->entry);
   if (dispatch->group[2] > kDeepestGroup) return kTooDeepGroup;
-  Queued queued{kernel, {}, {}, 0, {}};
+  const auto alignment = alignment_of(*dispatch, kernel);
+  void* const function = __atomic_load_n(&kernel.functions[alignment], __ATOMIC_ACQUIRE);
+  if (function == nullptr) return kNotBuilt + static_cast<int>(alignment);
+  Queued queued{kernel, function, {}, {}, 0, {}};
   if (!cut(*dispatch, &queued.launch, queued.blocks)) return kTooManyGroups;
   queued.dynamic_bytes = place_dynamic(*dispatch, &queued.launch);
   bind(*dispatch, kernel, &queued.launch, &queued.spilled);

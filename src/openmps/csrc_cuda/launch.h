@@ -23,16 +23,19 @@ struct CudaDriver {
   void* context;  // the one that torch uses
 };
 
+constexpr unsigned kAlignments = 5;
+
 struct CudaKernel {
   const CudaDriver* driver;
-  void* function;
   const char* name;
   uint32_t inlined;   // bit n: buffer n is `constant`, so a value for it travels with the launch
   uint32_t declared;  // bit n: the kernel has a buffer n
+  // For buffers at multiples of 1, 2, 4, 8 and 16 bytes; null where it was never needed.
+  void* functions[kAlignments];
 };
 
-// Ours, beside the driver's.
-enum CudaFailure : int { kTooManyGroups = -1, kTooDeepGroup = -2 };
+// Ours, beside the driver's. kNotBuilt + n: functions[n] is needed, and null.
+enum CudaFailure : int { kTooManyGroups = -1, kTooDeepGroup = -2, kNotBuilt = -16 };
 
 }  // namespace openmps
 

@@ -1,4 +1,5 @@
-"""Kernels on an NVIDIA GPU: CUDA text, by NVRTC, by the driver. docs/metal.md tells how.
+"""Kernels on an NVIDIA GPU: CUDA text, by NVRTC to PTX, by nvJitLink to code, by the driver to
+the GPU. docs/metal.md tells how.
 
 A source is checked by the CPU's compiler, so that its errors are the same on both engines. What
 only NVRTC objects to is told in the shader's lines, too.
@@ -10,6 +11,7 @@ import ctypes
 import functools
 import json
 import struct
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +21,13 @@ from openmps.build.key import build_key
 from openmps.build.shader_compiler import refused_by_machine
 from openmps.build.store import Store
 from openmps.emit.cuda import emit_cuda_kernel, may_be_inline
+from openmps.emit.ptx_tolerance import tolerate_ptx
 from openmps.errors import ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 from openmps.msl.nvrtc_messages import as_compiler_messages, shared_bytes
-from openmps.targets import nvrtc
+from openmps.targets import nvjitlink, nvrtc
 from openmps.targets.cpu import CpuTarget
 from openmps.targets.cubin import constant
 from openmps.targets.cuda_driver import (
@@ -33,13 +36,15 @@ from openmps.targets.cuda_driver import (
     Launcher,
     driver,
     launcher,
+    missing_alignment,
     raise_failure,
 )
 
 PACKAGE = Path(__file__).parents[1]
-CUBIN = "kernel.cubin"
+PTX, CUBIN = "kernel.ptx", "kernel.cubin"
 MAX_THREADS = 1024
 THREADGROUP_BYTES = 32 << 10  # a Mac's
+MOST_ALIGNMENT = 16  # of buffers: what torch's allocations have, and most views of them
 
 # Metal's rules where CUDA's defaults differ; emit/cuda.py needs the second and the third.
 DIALECT = (
@@ -75,48 +80,77 @@ class CudaTarget:
 
     def emitted(self, library: Library, name: str) -> dict[str, str]:
         """What is generated for a kernel, by kind of text."""
-        text = emit_cuda_kernel(library, library.kernels[name], contract=not self._exact)
-        return {"CUDA": text}
+        kernel = library.kernels[name]
+        builder = self._builder(library)
+        ptx = builder.find_or_compile(kernel).read_text()
+        return {"CUDA": builder.emitted(kernel), "PTX": tolerate_ptx(ptx, MOST_ALIGNMENT)}
 
-    def build(self, library: Library, name: str) -> BuiltKernel:
+    def build(self, library: Library, name: str, alignment: int = MOST_ALIGNMENT) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
-        builder = CudaBuilder(library, self.architecture, exact=self._exact)
-        return read_built(builder.find_or_build(library.kernels[name]))
+        return read_built(self._builder(library).find_or_build(library.kernels[name], alignment))
 
     def kernel(self, library: Library, name: str) -> CudaKernel:
-        gpu = driver()
-        return CudaKernel(library.kernels[name], self.build(library, name), gpu, launcher())
+        build = functools.partial(self.build, library, name)
+        return CudaKernel(library.kernels[name], build, driver(), launcher())
+
+    def _builder(self, library: Library) -> CudaBuilder:
+        return CudaBuilder(library, self.architecture, exact=self._exact)
 
 
 class CudaKernel:
-    """A kernel that the GPU has loaded."""
+    """A kernel that the GPU has loaded; again for buffers that are aligned to less than usual.
+
+    `build` gives the code for an alignment of buffers.
+    """
 
     def __init__(
-        self, kernel: Kernel, built: BuiltKernel, driver: Driver, launcher: Launcher
+        self,
+        kernel: Kernel,
+        build: Callable[[int], BuiltKernel],
+        driver: Driver,
+        launcher: Launcher,
     ) -> None:
         self.name = kernel.name
+        self._build = build
         self._driver = driver
         self._launcher = launcher
         self._launch = launcher.launch
+        self._lock = threading.Lock()
+        built = build(MOST_ALIGNMENT)
         loaded = driver.load(built.image, kernel.name)
         self.max_threads = min(built.max_threads, loaded.max_threads)
         self.static_threadgroup_bytes = built.threadgroup_bytes
-        record = KernelRecord(
+        self._record = KernelRecord(
             ctypes.addressof(driver.table),
-            loaded.handle,
             kernel.name.encode(),
             inline_buffers(kernel),
             declared_buffers(kernel),
         )
-        _records.append(record)
-        self.header = struct.pack("=Q16x", ctypes.addressof(record))
+        self._record.functions[MOST_ALIGNMENT.bit_length() - 1] = loaded.handle
+        _records.append(self._record)
+        self.header = struct.pack("=Q16x", ctypes.addressof(self._record))
 
     def launch(self, dispatch: int) -> None:
         code = self._launch(dispatch)
         if code:
+            self._launch_again(code, dispatch)
+
+    def _launch_again(self, code: int, dispatch: int) -> None:
+        alignment = missing_alignment(code)
+        if alignment:
+            self._load_for(alignment)
+            code = self._launch(dispatch)
+        if code:
             grid_and_group = struct.unpack("6I", ctypes.string_at(dispatch + 24, 24))
             sizes = f"grid {grid_and_group[:3]}, threadgroup {grid_and_group[3:]}"
             raise_failure(code, self._driver, self.name, self._launcher.last_kernel(), sizes)
+
+    def _load_for(self, alignment: int) -> None:
+        place = alignment.bit_length() - 1
+        with self._lock:
+            if not self._record.functions[place]:
+                image = self._build(alignment).image
+                self._record.functions[place] = self._driver.load(image, self.name).handle
 
 
 _records: list[KernelRecord] = []  # for good, as the code is: the last kernel's name is kept
@@ -150,41 +184,53 @@ class CudaBuilder:
         fast = FAST_MATH if library.options.fast_math else ()
         self._flags = (*DIALECT, *fast, f"--fmad={'false' if exact else 'true'}")
 
-    def find_or_build(self, kernel: Kernel) -> Path:
-        text = emit_cuda_kernel(self.library, kernel, contract=self._contract)
+    def emitted(self, kernel: Kernel) -> str:
+        return emit_cuda_kernel(self.library, kernel, contract=self._contract)
+
+    def find_or_compile(self, kernel: Kernel) -> Path:
+        """The kernel's PTX, as NVRTC gives it."""
+
+        def compile_ptx(file: Path) -> dict[str, object]:
+            file.write_text(self._compile(kernel, self.emitted(kernel)))
+            return {}
+
+        return self._find_or_make(kernel, PTX, "", compile_ptx)
+
+    def find_or_build(self, kernel: Kernel, alignment: int = MOST_ALIGNMENT) -> Path:
+        """The kernel's code, for buffers that are aligned to `alignment` bytes."""
+
+        def build(file: Path) -> dict[str, object]:
+            ptx = tolerate_ptx(self.find_or_compile(kernel).read_text(), alignment)
+            cubin = self._assemble(ptx)
+            file.write_bytes(cubin.image)
+            return {"threadgroup_bytes": cubin.threadgroup_bytes}
+
+        return self._find_or_make(kernel, CUBIN, str(alignment), build)
+
+    def _find_or_make(
+        self, kernel: Kernel, name: str, how: str, make: Callable[[Path], dict[str, object]]
+    ) -> Path:
         key = build_key(
-            {"kernel.cu": text.encode(), **_own_sources()},
-            ("cuda", self.architecture, nvrtc.version(), *self._flags),
+            {"kernel.cu": self.emitted(kernel).encode(), **_own_sources()},
+            ("cuda", name, how, self.architecture, nvrtc.identity(), *self._flags),
         )
-        found = self._store.find(key, CUBIN)
+        found = self._store.find(key, name)
         if found:
             return found
         with self._store.lock(key, lambda: None):
-            found = self._store.find(key, CUBIN)
+            found = self._store.find(key, name)
             if found:
                 return found
             with self._store.workspace(key) as folder:
-                cubin = self._compile(kernel, text)
-                (folder / CUBIN).write_bytes(cubin.image)
-                facts = {
-                    "kernel": kernel.name,
-                    "how": f"cuda {self.architecture}",
-                    "threadgroup_bytes": cubin.threadgroup_bytes,
-                }
-                return self._store.publish(key, CUBIN, folder / CUBIN, facts)
+                facts = {"kernel": kernel.name, "how": f"cuda {self.architecture} {how}".strip()}
+                facts |= make(folder / name)
+                return self._store.publish(key, name, folder / name, facts)
 
-    def _compile(self, kernel: Kernel, text: str) -> nvrtc.Cubin:
+    def _compile(self, kernel: Kernel, text: str) -> str:
         include = f"--include-path={PACKAGE / 'include'}"
         try:
-            return nvrtc.compile_cubin(text, self.architecture, (*self._flags, include))
-        except nvrtc.NvrtcRefused as refused:
-            too_much = shared_bytes(refused.messages)
-            if too_much is not None:
-                raise ShaderError(
-                    "Failed to created pipeline state object, error: Threadgroup memory size "
-                    f"({too_much}) exceeds the maximum threadgroup memory allowed "
-                    f"({THREADGROUP_BYTES})"
-                ) from None
+            return nvrtc.compile_ptx(text, self.architecture, (*self._flags, include))
+        except nvrtc.NvidiaRefused as refused:
             CpuTarget().check(self.library, kernel.name)  # says the same on both engines
             messages = as_compiler_messages(refused.messages)
             explained = explain(self.library, messages, kernel)
@@ -192,6 +238,21 @@ class CudaBuilder:
                 raise explained from None
             raise refused_by_machine(
                 "NVRTC refused what openmps made of this shader", refused.messages
+            ) from None
+
+    def _assemble(self, ptx: str) -> nvjitlink.Cubin:
+        try:
+            return nvjitlink.assemble(ptx, self.architecture)
+        except nvrtc.NvidiaRefused as refused:
+            too_much = shared_bytes(refused.messages)
+            if too_much is None:
+                raise refused_by_machine(
+                    "nvJitLink refused code that openmps generated for this shader",
+                    refused.messages,
+                ) from None
+            raise ShaderError(
+                "Failed to created pipeline state object, error: Threadgroup memory size "
+                f"({too_much}) exceeds the maximum threadgroup memory allowed ({THREADGROUP_BYTES})"
             ) from None
 
 
@@ -208,5 +269,6 @@ def _own_sources() -> dict[str, bytes]:
     """What openmps adds to every kernel: its headers, and the code that generates and builds."""
     headers = (PACKAGE / "include").rglob("*.h")
     emitters = (PACKAGE / "emit").glob("*.py")
-    files = [*headers, *emitters, Path(__file__), Path(nvrtc.__file__)]
-    return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in sorted(files)}
+    own = [Path(file) for file in (__file__, nvrtc.__file__, nvjitlink.__file__)]
+    files = sorted([*headers, *emitters, *own])
+    return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in files}

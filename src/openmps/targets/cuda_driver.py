@@ -34,7 +34,7 @@ _LIBRARY = "openmps_cuda.so"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 
 _ENTRY = b"openmps_cuda"
-_TOO_MANY_GROUPS, _TOO_DEEP_GROUP = -1, -2  # CudaFailure of csrc_cuda/launch.h
+_TOO_MANY_GROUPS, _TOO_DEEP_GROUP, _NOT_BUILT = -1, -2, -16  # CudaFailure of csrc_cuda/launch.h
 # Of CUresult: after these, every call of this process fails.
 _LOST = {
     700: "touched memory it must not (an address outside every tensor)",
@@ -66,10 +66,10 @@ class KernelRecord(ctypes.Structure):
 
     _fields_ = (
         ("driver", ctypes.c_void_p),
-        ("function", ctypes.c_void_p),
         ("name", ctypes.c_char_p),
         ("inlined", ctypes.c_uint32),
         ("declared", ctypes.c_uint32),
+        ("functions", ctypes.c_void_p * 5),
     )
 
 
@@ -202,6 +202,11 @@ def build() -> Path:
         "what launches Metal kernels on an NVIDIA GPU",
         lambda: Job(units=[[_SOURCE]], compile_flags=[*_FLAGS, *extra], link_flags=[*extra]),
     )
+
+
+def missing_alignment(code: int) -> int:
+    """The alignment of buffers that a kernel must be built for before it can run; 0 if none."""
+    return 1 << (code - _NOT_BUILT) if _NOT_BUILT <= code < _NOT_BUILT + 5 else 0
 
 
 def raise_failure(

@@ -1,4 +1,4 @@
-"""CUDA text to machine code for NVIDIA GPUs, by NVRTC. Needs no GPU.
+"""CUDA text to PTX, by NVRTC. Needs no GPU.
 
 NVRTC and its Python binding come with CUDA builds of torch, and from pip.
 """
@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.metadata
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from openmps.errors import ShaderError
 
-_SMEM = re.compile(r"(\d+) bytes smem")
+_PACKAGES = (
+    "nvidia-cuda-nvrtc",
+    "nvidia-cuda-nvrtc-cu12",
+    "nvidia-nvjitlink",
+    "nvidia-nvjitlink-cu12",
+)
 
 
-@dataclass(frozen=True)
-class Cubin:
-    """threadgroup_bytes: shared memory that the kernel declares itself."""
-
-    image: bytes
-    threadgroup_bytes: int
-
-
-class NvrtcRefused(Exception):
-    """Carries NVRTC's messages to whoever can tell what they mean to the user."""
+class NvidiaRefused(Exception):
+    """Carries a compiler's messages to whoever can tell what they mean to the user."""
 
     def __init__(self, messages: str) -> None:
         super().__init__(messages)
@@ -38,32 +35,49 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def compile_cubin(text: str, architecture: str, flags: tuple[str, ...]) -> Cubin:
-    """Raises NvrtcRefused, and ShaderError where NVRTC is missing or too old for the GPU."""
+@functools.cache
+def identity() -> str:
+    """Changes when what NVIDIA's compilers make may change. Packages know it without loading them,
+    which takes longer than all else that a warm start does."""
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found) or f"NVRTC {version()}"
+
+
+def compile_ptx(text: str, architecture: str, flags: tuple[str, ...]) -> str:
+    """Raises NvidiaRefused, and ShaderError where NVRTC is missing or too old for the GPU."""
     nvrtc = _binding()
     _check_architecture(architecture)
-    # -v: its messages are the one place that says how much shared memory a kernel declares.
-    options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *flags]
+    virtual = architecture.replace("sm_", "compute_")
+    options = [option.encode() for option in (f"--gpu-architecture={virtual}", *flags)]
     (program,) = _ask(nvrtc.nvrtcCreateProgram(text.encode(), b"openmps:kernel", 0, [], []))
     try:
-        status, *_ = nvrtc.nvrtcCompileProgram(
-            program, len(options), [option.encode() for option in options]
-        )
-        log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        said = log.decode(errors="replace").replace("\0", "\n").strip()
+        status, *_ = nvrtc.nvrtcCompileProgram(program, len(options), options)
         if int(status) != 0:
-            raise NvrtcRefused(said or _name(status))
-        image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+            said = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            raise NvidiaRefused(said or _name(status))
+        return _read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    found = _SMEM.search(said)
-    return Cubin(image, int(found[1]) if found else 0)
 
 
 @functools.cache
 def _binding() -> Any:
+    nvrtc = find_binding("nvrtc")
     try:
-        nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
+        nvrtc.nvrtcVersion()
+    except Exception as error:  # the binding raises what its search for libraries raises
+        raise missing_library("NVRTC, NVIDIA's compiler", "nvidia-cuda-nvrtc", error) from None
+    return nvrtc
+
+
+def find_binding(name: str) -> Any:
+    try:
+        return importlib.import_module(f"cuda.bindings.{name}")
     except ImportError as error:
         raise ShaderError(
             "Metal shaders on an NVIDIA GPU need the Python package cuda-bindings",
@@ -71,16 +85,15 @@ def _binding() -> Any:
             next_step="pip install cuda-bindings (CUDA builds of torch from pip bring it), or set "
             "OPENMPS_ENGINE=cpu",
         ) from None
-    try:
-        nvrtc.nvrtcVersion()
-    except Exception as error:  # the binding raises what its search for libraries raises
-        raise ShaderError(
-            "Metal shaders on an NVIDIA GPU need NVRTC, NVIDIA's compiler, as a library",
-            found=_first_line(error),
-            next_step="pip install nvidia-cuda-nvrtc (CUDA builds of torch from pip bring it), or "
-            "set OPENMPS_ENGINE=cpu",
-        ) from None
-    return nvrtc
+
+
+def missing_library(what: str, package: str, error: Exception) -> ShaderError:
+    return ShaderError(
+        f"Metal shaders on an NVIDIA GPU need {what}, as a library",
+        found=str(error).strip().partition("\n")[0] or type(error).__name__,
+        next_step=f"pip install {package} (CUDA builds of torch from pip bring it), or set "
+        "OPENMPS_ENGINE=cpu",
+    )
 
 
 @functools.cache
@@ -105,16 +118,12 @@ def _ask(answer: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _read(size_of: Any, read: Any, program: Any) -> bytes:
+def _read(size_of: Any, read: Any, program: Any) -> str:
     (size,) = _ask(size_of(program))
     room = bytearray(size)
     _ask(read(program, room))
-    return bytes(room)
+    return room.decode(errors="replace").replace("\0", "\n").strip()
 
 
 def _name(status: Any) -> str:
     return getattr(status, "name", str(status))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -130,7 +130,7 @@ class FakeCuda:
 
     def _function(self, out: int, _: int, name: bytes) -> int:
         assert name == b"openmps_cuda"
-        ctypes.c_void_p.from_address(out).value = FUNCTION
+        ctypes.c_void_p.from_address(out).value = FUNCTION + len(self.loaded)
         return 0
 
     def _most(self, out: int, which: int, _: int) -> int:

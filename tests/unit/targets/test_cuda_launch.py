@@ -48,8 +48,12 @@ Make = Callable[..., MetalKernel]
 def make(cuda: FakeCuda) -> Make:
     def make_kernel(name: str = "k", max_threads: int = 1024) -> MetalKernel:
         library = parse_library(SOURCE)
-        built = BuiltKernel(b"image", max_threads, 0)
-        kernel = CudaKernel(library.kernels[name], built, Driver(cuda), launcher())
+        kernel = CudaKernel(
+            library.kernels[name],
+            lambda alignment: BuiltKernel(b"image for %d" % alignment, max_threads, 0),
+            Driver(cuda),
+            launcher(),
+        )
         return MetalKernel(library.kernels[name], SOURCE, kernel, device())
 
     return make_kernel
@@ -65,6 +69,29 @@ def x() -> torch.Tensor:
     return torch.zeros(100, device="mps")
 
 
+def test_a_kernel_is_built_again_for_buffers_that_are_aligned_to_less(
+    kernel: MetalKernel, cuda: FakeCuda
+) -> None:
+    x = torch.zeros(256, dtype=torch.uint8, device="mps")
+    assert x.data_ptr() % 16 == 0
+    used = []
+    for offset in (0, 16, 8, 4, 4, 2, 1, 24, 3, 0):
+        kernel(x[offset:], 1.5)
+        used.append(cuda.last.function)
+    assert cuda.loaded == [b"image for %d" % n for n in (16, 8, 4, 2, 1)]
+    most, eight, four, two, one = (FUNCTION + n for n in range(1, 6))
+    assert used == [most, most, eight, four, four, two, one, eight, one, most]
+    kernel(x, x[4:], 3, threads=1)
+    assert cuda.last.function == four
+
+
+def test_what_no_parameter_takes_may_lie_anywhere(
+    kernel: MetalKernel, cuda: FakeCuda, x: torch.Tensor
+) -> None:
+    kernel(x, 1.0, 2, (3, 4), [x], x, x[1:])
+    assert cuda.last.function == FUNCTION + 1
+
+
 def test_which_buffers_may_be_values() -> None:
     kernel = parse_library(SOURCE).kernels["k"]
     assert inline_buffers(kernel) == 0b11110 | 1 << 30
@@ -76,7 +103,7 @@ def test_a_launch_is_one_call_on_the_default_stream(
 ) -> None:
     kernel(x, threads=(100, 7, 3), group_size=(32, 4, 1))
     assert cuda.calls == ["launch"]
-    assert cuda.last.function == FUNCTION
+    assert cuda.last.function == FUNCTION + 1
     assert cuda.last.blocks == (4, 2, 3)
     assert cuda.last.threads == (32, 4, 1)
     assert cuda.last.shared == 0

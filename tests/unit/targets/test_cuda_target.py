@@ -12,7 +12,7 @@ import pytest
 
 from openmps.errors import ShaderError, ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, parse_library
-from openmps.targets import cuda, cuda_driver, nvrtc
+from openmps.targets import cuda, cuda_driver, nvjitlink, nvrtc
 from openmps.targets.cubin import constant
 from openmps.targets.cuda import CudaBuilder, CudaTarget, read_built
 from openmps.targets.shipped import ShippedKernels
@@ -37,13 +37,14 @@ kernel void turn(device float* x, threadgroup float* more [[threadgroup(0)]],
 def has_nvrtc() -> bool:
     try:
         nvrtc.version()
+        nvjitlink._binding()
     except ShaderError:
         return False
     return True
 
 
 needs_nvrtc = pytest.mark.skipif(
-    not has_nvrtc(), reason="cuda-bindings and nvidia-cuda-nvrtc are not installed"
+    not has_nvrtc(), reason="cuda-bindings, nvidia-cuda-nvrtc or nvidia-nvjitlink is not installed"
 )
 
 
@@ -60,12 +61,16 @@ class TestCache:
     def runs(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
         found: list[tuple[str, tuple[str, ...]]] = []
 
-        def compile_cubin(text: str, architecture: str, flags: tuple[str, ...]) -> nvrtc.Cubin:
+        def compile_ptx(text: str, architecture: str, flags: tuple[str, ...]) -> str:
             found.append((architecture, flags))
-            return nvrtc.Cubin(b"code %d" % len(found), 388)
+            return f"code {len(found)}"
 
-        monkeypatch.setattr(nvrtc, "compile_cubin", compile_cubin)
-        monkeypatch.setattr(nvrtc, "version", lambda: "13.0")
+        def assemble(ptx: str, architecture: str) -> nvjitlink.Cubin:
+            return nvjitlink.Cubin(ptx.encode(), 388)
+
+        monkeypatch.setattr(nvrtc, "compile_ptx", compile_ptx)
+        monkeypatch.setattr(nvjitlink, "assemble", assemble)
+        monkeypatch.setattr(nvrtc, "identity", lambda: "13.0")
         return found
 
     def build(self, source: str = SOURCE, architecture: str = "sm_90", **more: Any) -> Path:
@@ -98,7 +103,7 @@ class TestCache:
         elif what == "fast":
             other["options"] = LanguageOptions(fast_math=True)
         elif what == "nvrtc":
-            monkeypatch.setattr(nvrtc, "version", lambda: "13.1")
+            monkeypatch.setattr(nvrtc, "identity", lambda: "13.1")
         else:
             monkeypatch.setattr(cuda, "_own_sources", lambda: {"msl/metal.h": b"edited"})
         assert self.build(**other).read_bytes() == b"code 2"
@@ -112,6 +117,13 @@ class TestCache:
         assert {"--fmad=false", "--use_fast_math"} <= set(other)
         assert any(flag.startswith("--include-path=") for flag in usual)
 
+    def test_another_alignment_is_assembled_of_the_same_ptx(self, runs: list[Any]) -> None:
+        library = parse_library(SOURCE)
+        builder = CudaBuilder(library, "sm_90")
+        paths = {builder.find_or_build(library.kernels["scale"], n) for n in (16, 4, 16)}
+        assert len(paths) == 2
+        assert len(runs) == 1
+
     def test_headers_in_folders_are_part_of_the_key(self) -> None:
         assert "include/msl/cuda/entry.h" in cuda._own_sources()
 
@@ -120,6 +132,7 @@ class TestCache:
 def forgets_nvrtc() -> Any:
     yield
     nvrtc._binding.cache_clear()
+    nvjitlink._binding.cache_clear()
 
 
 @pytest.mark.usefixtures("forgets_nvrtc")
@@ -132,6 +145,18 @@ class TestWithoutNvrtc:
         with pytest.raises(ShaderError, match="need the Python package cuda-bindings") as refused:
             nvrtc.version()
         assert "next: pip install cuda-bindings" in str(refused.value)
+
+    def test_no_linker(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Binding:
+            @staticmethod
+            def version() -> None:
+                raise RuntimeError("no libnvJitLink.so")
+
+        nvjitlink._binding.cache_clear()
+        monkeypatch.setattr(importlib, "import_module", lambda name: Binding)
+        with pytest.raises(ShaderError, match="need nvJitLink, NVIDIA's linker") as refused:
+            nvjitlink.assemble("", "sm_90")
+        assert "next: pip install nvidia-nvjitlink" in str(refused.value)
 
     def test_no_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Binding:
@@ -228,7 +253,8 @@ class TestNvrtc:
         (tmp_path / "h.h").write_text("constant int ours = 2;")
         assert cubin() != first
         (tmp_path / "h.h").write_text("constant int ours = 1;")
-        monkeypatch.setattr(nvrtc, "_binding", None)  # nobody asks for it
+        monkeypatch.setattr(nvrtc, "_binding", None)  # nobody asks for them
+        monkeypatch.setattr(nvjitlink, "_binding", None)
         assert cubin() == first
 
     def test_shipped_kernels_do_not_fuse(self, tmp_path: Path) -> None:
@@ -236,9 +262,9 @@ class TestNvrtc:
         seen = []
         build = CudaBuilder.find_or_build
 
-        def watched(self: CudaBuilder, kernel: Any) -> Path:
+        def watched(self: CudaBuilder, kernel: Any, *rest: Any) -> Path:
             seen.append(self._flags)
-            return build(self, kernel)
+            return build(self, kernel, *rest)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(CudaBuilder, "find_or_build", watched)
