@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import re
 import struct
 import threading
 from collections.abc import Callable
@@ -29,7 +30,6 @@ from openmps.msl.library import Library
 from openmps.msl.nvrtc_messages import as_compiler_messages, shared_bytes
 from openmps.targets import nvjitlink, nvrtc
 from openmps.targets.cpu import CpuTarget
-from openmps.targets.cubin import constant
 from openmps.targets.cuda_driver import (
     Driver,
     KernelRecord,
@@ -203,7 +203,7 @@ class CudaBuilder:
             ptx = tolerate_ptx(self.find_or_compile(kernel).read_text(), alignment)
             cubin = self._assemble(ptx)
             file.write_bytes(cubin.image)
-            return {"threadgroup_bytes": cubin.threadgroup_bytes}
+            return {"max_threads": _max_threads(ptx), "threadgroup_bytes": cubin.threadgroup_bytes}
 
         return self._find_or_make(kernel, CUBIN, str(alignment), build)
 
@@ -222,8 +222,8 @@ class CudaBuilder:
             if found:
                 return found
             with self._store.workspace(key) as folder:
-                facts = {"kernel": kernel.name, "how": f"cuda {self.architecture} {how}".strip()}
-                facts |= make(folder / name)
+                facts = make(folder / name)
+                facts |= {"kernel": kernel.name, "how": f"cuda {self.architecture} {how}".strip()}
                 return self._store.publish(key, name, folder / name, facts)
 
     def _compile(self, kernel: Kernel, text: str) -> str:
@@ -257,11 +257,15 @@ class CudaBuilder:
 
 
 def read_built(cubin: Path) -> BuiltKernel:
-    image = cubin.read_bytes()
     facts = json.loads((cubin.parent / "entry.json").read_bytes())
-    most = constant(image, "openmps_max_threads")
     static = -(-facts["threadgroup_bytes"] // 16) * 16  # Metal counts in such steps
-    return BuiltKernel(image, min(most or MAX_THREADS, MAX_THREADS), static)
+    return BuiltKernel(cubin.read_bytes(), facts["max_threads"], static)
+
+
+def _max_threads(ptx: str) -> int:
+    """What the kernel's __launch_bounds__ became."""
+    found = re.search(r"^\.maxntid\s+(\d+)", ptx, re.M)
+    return min(int(found[1]), MAX_THREADS) if found else MAX_THREADS
 
 
 @functools.lru_cache

@@ -1,4 +1,4 @@
-"""PTX to machine code for NVIDIA GPUs, by nvJitLink. Needs no GPU, and no driver as new as NVRTC."""
+"""PTX to machine code for NVIDIA GPUs, by nvJitLink. Needs no GPU, and no driver that is new."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import pytest
 from openmps.errors import ShaderError, ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, parse_library
 from openmps.targets import cuda, cuda_driver, nvjitlink, nvrtc
-from openmps.targets.cubin import constant
 from openmps.targets.cuda import CudaBuilder, CudaTarget, read_built
 from openmps.targets.shipped import ShippedKernels
 
@@ -85,8 +84,14 @@ class TestCache:
         assert len(runs) == 1
 
     def test_a_damaged_entry_is_built_again(self, runs: list[Any]) -> None:
-        self.build().write_bytes(b"damaged")
+        cubin = self.build()
+        cubin.write_bytes(b"damaged")
+        assert self.build().read_bytes() == b"code 1"
+        cubin.write_bytes(b"damaged")
+        for ptx in cubin.parents[1].glob(f"*/{cuda.PTX}"):
+            ptx.write_bytes(b"damaged")
         assert self.build().read_bytes() == b"code 2"
+        assert len(runs) == 2
 
     @pytest.mark.parametrize("what", ["text", "architecture", "exact", "fast", "nvrtc", "sources"])
     def test_everything_that_matters_is_in_the_key(
@@ -194,11 +199,6 @@ class TestNvrtc:
         assert built.threadgroup_bytes == 400  # 388, in steps of 16
         plain = CudaTarget(architecture).build(library, "scale")
         assert (plain.max_threads, plain.threadgroup_bytes) == (1024, 0)
-
-    def test_a_constant_that_is_not_there(self) -> None:
-        image = CudaTarget("sm_90").build(parse_library(SOURCE), "turn").image
-        assert constant(image, "openmps_max_threads") == 96
-        assert constant(image, "openmps_max") is None
 
     def test_the_cpu_s_compiler_words_an_error(self) -> None:
         library = parse_library(SOURCE.replace("*= a", "*= b"))
