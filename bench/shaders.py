@@ -46,8 +46,7 @@ def block(header: bytes, grid: Grid, buffers: Sequence[np.ndarray]) -> ctypes.Ar
         *grid.group,
         *(buffer.ctypes.data for buffer in buffers),
         *(buffer.nbytes for buffer in buffers),
-        0,
-        0,
+        *(0, 0, 0),
     )
     return ctypes.create_string_buffer(packed)
 

@@ -115,6 +115,7 @@ class Runner:
                 *(size for _, size, _ in kept),
                 ctypes.addressof(extent_room) if reached else 0,
                 len(reached),
+                0,
             )
         )
         for index, size in (dynamic or {}).items():

@@ -1,4 +1,4 @@
-"""Random kernels in lock-step lanes against one fibre per thread: equal, bit for bit.
+"""Random kernels in lock-step lanes, or on a GPU, against one fibre per thread: equal bits.
 
 python -m kernels.differential PROGRAMS FIRST_SEED      (scripts/differential)
 """
@@ -14,9 +14,7 @@ from multiprocessing.queues import SimpleQueue
 
 import numpy as np
 
-from openmps.targets.cpu import CpuTarget
-
-from .conftest import PATHS, Launcher
+from .conftest import CPU_PATHS, make_launcher
 from .random_kernels import RandomKernel, make_kernel
 
 LONGEST_S = 120
@@ -24,17 +22,17 @@ _FORKS = multiprocessing.get_context("forkserver")
 
 
 def results(kernel: RandomKernel, path: str) -> list[np.ndarray]:
-    launcher = Launcher(CpuTarget(PATHS[path]))
+    launcher = make_launcher(path)
     library = launcher.compile(kernel.source)
     buffers = [buffer.copy() for buffer in kernel.buffers]
-    launcher.run(library, "made", buffers, kernel.threads, kernel.group)
+    launcher.run(library, "made", launcher.memory(buffers), kernel.threads, kernel.group)
     for buffer in buffers:
         if buffer.dtype == np.float32:
             buffer[np.isnan(buffer)] = np.nan  # one NaN for all: which one is nobody's promise
     return buffers
 
 
-def difference(seed: int, paths: tuple[str, ...] = tuple(PATHS)) -> str | None:
+def difference(seed: int, paths: tuple[str, ...] = tuple(CPU_PATHS)) -> str | None:
     """What is wrong with this seed's kernel, with its source; None if nothing is."""
     kernel = make_kernel(seed)
     what = f"seed {seed}, threads {kernel.threads}, group {kernel.group}\n{kernel.source}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from openmps.msl.library import parse_library
-from openmps.targets.cpu import CpuTarget
 
-from .conftest import PATHS
+from .conftest import ENGINE, target_of
 from .differential import difference
 from .random_kernels import make_kernel
 
@@ -18,12 +17,14 @@ def build_ahead(seed: int) -> None:
     """conftest.py calls this in threads."""
     library = parse_library(make_kernel(seed).source)
     for path in paths(seed):
-        CpuTarget(PATHS[path]).open(library)
-        CpuTarget(PATHS[path]).kernel(library, "made")
+        target_of(path).open(library)
+        target_of(path).kernel(library, "made")
 
 
 def paths(seed: int) -> tuple[str, ...]:
     """All four ways for some; the fourth finds little that the other three do not."""
+    if ENGINE == "cuda":
+        return "threads-O0", "cuda-exact"
     return ("threads-O0", "lanes", "lanes-O0", *(["threads"] if seed % 4 == 0 else []))
 
 

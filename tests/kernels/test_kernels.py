@@ -7,6 +7,8 @@ dynamic = {0 = 128}               bytes of [[threadgroup(n)]] memory
 tolerance = 1e-6                  relative and absolute; 0 (exact) if absent
 includes = true                   the source may include torch's headers
 max_threads = 64                  what max_total_threads_per_threadgroup must come out as
+not_fused = true                  only where products are not fused with sums
+not_on_cuda = "..."               why it cannot run on an NVIDIA GPU
 
 [[buffer]]                        one per index, in order
 dtype = "float32"
@@ -40,9 +42,8 @@ import tomllib
 from openmps.errors import ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
-from openmps.targets.cpu import CpuTarget
 
-from .conftest import PATHS, Launcher
+from .conftest import PATHS, Launcher, target_of
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.glob("*/*.metal"))
@@ -81,7 +82,7 @@ def evaluated(value: Any, dtype: str, names: dict[str, Any]) -> np.ndarray:
 def build_ahead(case: Path, launcher: str) -> None:
     """conftest.py calls this in threads."""
     wanted = tomllib.loads(case.with_suffix(".toml").read_text())
-    target = CpuTarget(PATHS[launcher])
+    target = target_of(launcher)
     options = torch_headers() if wanted.get("includes") else None
     library = parse_library(case.read_text(), options=options)
     target.open(library)
@@ -100,6 +101,10 @@ def label(case: Path) -> str:
 @pytest.mark.parametrize("case", ACCEPTED, ids=label)
 def test_kernel(case: Path, launcher: Launcher) -> None:
     wanted = tomllib.loads(case.with_suffix(".toml").read_text())
+    if launcher.path.startswith("cuda") and "not_on_cuda" in wanted:
+        pytest.skip(wanted["not_on_cuda"])
+    if launcher.path == "cuda" and wanted.get("not_fused"):
+        pytest.skip("as shipped, products are fused with sums on a GPU; cuda-exact runs this")
     options = torch_headers() if wanted.get("includes") else None
     library = launcher.compile(case.read_text(), options)
     for number, run in enumerate(wanted.get("run", [{}])):
@@ -113,15 +118,17 @@ def check_run(launcher: Launcher, library: Library, wanted: dict[str, Any], whic
     names: dict[str, Any] = {"threads": threads, "group": group, "n": math.prod(threads)}
     names["rng"] = np.random.default_rng(0)
     after: list[np.ndarray] = []
-    for buffer in reversed(wanted["buffer"]):  # pointers lead to later buffers
+    for buffer in wanted["buffer"]:
         array = evaluated(buffer.get("value", []), buffer["dtype"], names)
-        if "pointers" in buffer:
-            places = [index - len(wanted["buffer"]) for index in buffer["pointers"]]
-            array = np.array([*(after[at].ctypes.data for at in places), *array], np.uint64)
-        after.insert(0, array)
+        places = len(buffer.get("pointers", ()))
+        after.append(np.append(np.zeros(places, array.dtype), array))
+    memory = launcher.memory(after)
+    for array, buffer in zip(after, wanted["buffer"], strict=True):
+        for place, index in enumerate(buffer.get("pointers", ())):
+            array[place] = memory.addresses[index]
     before = [array.copy() for array in after]
     dynamic = {int(index): size for index, size in wanted.get("dynamic", {}).items()}
-    launcher.run(library, name, after, threads, group, dynamic)
+    launcher.run(library, name, memory, threads, group, dynamic)
     if "max_threads" in wanted:
         assert launcher.target.kernel(library, name).max_threads == wanted["max_threads"]
     names |= {f"b{index}": array for index, array in enumerate(before)}
@@ -146,7 +153,7 @@ def check_run(launcher: Launcher, library: Library, wanted: dict[str, Any], whic
 @pytest.mark.parametrize("case", REFUSED, ids=label)
 def test_refused(case: Path) -> None:
     error = tomllib.loads(case.with_suffix(".toml").read_text())["error"]
-    target, source = CpuTarget(), case.read_text()
+    target, source = target_of(PATHS[0]), case.read_text()
     compile_wrong: Callable[[], Any] = lambda: target.open(parse_library(source))  # noqa: E731
     if error.get("when") == "kernel":
         library = parse_library(source)

@@ -25,9 +25,11 @@ class Launch:
     sizes: tuple[int, ...]
     extents: list[tuple[int, int]]
     memory: dict[int, int]
-    data: tuple[bytes, ...]  # the first 16 bytes of each buffer that is bound
+    copied: frozenset[int]  # buffers that are values, in the host's memory
+    data: tuple[bytes, ...]  # the first 16 bytes of each of these
 
     def floats(self, index: int, count: int = 1) -> tuple[float, ...]:
+        assert index in self.copied
         return struct.unpack(f"={count}f", ctypes.string_at(self.buffers[index], 4 * count))
 
 
@@ -54,11 +56,12 @@ class Recorder:
 
     def launch(self, dispatch: int) -> None:
         block = ctypes.string_at(dispatch, DISPATCH_BYTES)
-        fields = struct.unpack(f"=24s6I{BUFFERS}Q{BUFFERS}Q2Q{BUFFERS}I4x", block)
+        fields = struct.unpack(f"=24s6I{BUFFERS}Q{BUFFERS}Q2Q{BUFFERS}II", block)
         buffers = fields[7 : 7 + BUFFERS]
         sizes = fields[7 + BUFFERS : 7 + 2 * BUFFERS]
         table, count = fields[7 + 2 * BUFFERS : 9 + 2 * BUFFERS]
         pairs = struct.unpack(f"={2 * count}Q", ctypes.string_at(table, 16 * count))
+        copied = {n for n in range(BUFFERS) if fields[-1] >> n & 1}
         launch = Launch(
             header=fields[0],
             grid=fields[1:4],
@@ -66,10 +69,11 @@ class Recorder:
             buffers=buffers,
             sizes=sizes,
             extents=list(zip(pairs[::2], pairs[1::2], strict=True)),
-            memory={n: size for n, size in enumerate(fields[9 + 2 * BUFFERS :]) if size},
+            memory={n: size for n, size in enumerate(fields[9 + 2 * BUFFERS : -1]) if size},
+            copied=frozenset(copied),
             data=tuple(
-                ctypes.string_at(address, min(size, 16)) if size else b""
-                for address, size in zip(buffers, sizes, strict=True)
+                ctypes.string_at(address, min(size, 16)) if n in copied else b""
+                for n, (address, size) in enumerate(zip(buffers, sizes, strict=True))
             ),
         )
         self.launches.append(launch)

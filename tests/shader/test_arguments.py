@@ -53,7 +53,6 @@ def test_a_view_is_bound_at_its_first_element(
     kernel(x[5:], x.view(3, 4).t(), x[::2])
     assert recorder.last.buffers[:3] == (x.data_ptr() + 20, x.data_ptr(), x.data_ptr())
     assert recorder.last.sizes[:3] == (28, 48, 48)
-    assert recorder.last.floats(0) == (5.0,)
 
 
 def test_strides_and_dtype_are_not_looked_at(
@@ -90,6 +89,22 @@ def test_a_default_device_changes_nothing(
         kernel(x, torch.tensor(1.5, device="cpu"), 2.5)
     assert recorder.last.buffers[0] == x.data_ptr()
     assert recorder.last.floats(1) + recorder.last.floats(2) == (1.5, 2.5)
+
+
+def test_values_are_told_from_tensors(
+    kernel: MetalKernel, recorder: Recorder, x: torch.Tensor
+) -> None:
+    parameter = torch.nn.Parameter(torch.tensor(1.5))
+    kernel(x, 1.5, 7, True, [1, 2, 3], [x], torch.tensor(2), x[3], parameter, x.view(3, 4))
+    assert recorder.last.copied == {1, 2, 3, 4, 5, 6, 8}
+    kernel(x, 1.5, x, error_buf_idx=1)
+    assert recorder.last.copied == set()
+    kernel(x, 1.5, error_buf_idx=2, arg_casts="fp16")
+    assert recorder.last.copied == {1}
+    kernel(*[0.5] * 31, threads=1)
+    assert recorder.last.copied == set(range(31))
+    kernel(x)
+    assert recorder.last.copied == set()
 
 
 def test_an_empty_tensor_starts_nothing(kernel: MetalKernel, recorder: Recorder) -> None:

@@ -10,6 +10,8 @@ import torch
 from openmps.build.shader_compiler import ShaderCompiler
 from openmps.targets import cpu
 
+pytestmark = pytest.mark.cpu_engine("a GPU's kernels are built without a compiler's process")
+
 SOURCE = """
 kernel void scale(device float* x, constant float& a, uint i [[thread_position_in_grid]]) {
   x[i] *= a;

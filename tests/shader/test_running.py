@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from typing import Any
 
 import pytest
 import torch
 
-from openmps.device.patches import _shader_compiler
-from openmps.mac.chips import parse_mac
 from openmps.shader.library import compile_shader as compile_for
+from openmps.shader.library import target_of
 
 from .recorder import core
 
@@ -346,12 +346,13 @@ class TestSyntaxErrors:
                 x[i] = f(x[i]);
             }
         """
+        here = target_of(os.environ["OPENMPS_ENGINE"])
         for macos in ((15, 0), (26, 0)):
             x = torch.tensor([1.0, 2.5], device="mps")
-            compile_for(source, macos, core()).twice(x)
+            compile_for(source, macos, core(), here).twice(x)
             assert x.tolist() == [2.0, 5.0]
         with pytest.raises(SyntaxError):
-            compile_for(source, (14, 4), core())
+            compile_for(source, (14, 4), core(), here)
 
 
 @pytest.mark.parametrize(("macos", "version"), [("14.4", 310), ("15.1", 320), ("26.0", 400)])
@@ -377,9 +378,3 @@ print([name for name in sys.modules if name.startswith(rooms)])
 """
     done = python("-c", code)
     assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_the_cuda_engine_says_that_it_has_no_shaders() -> None:
-    compile_there = _shader_compiler(core(), parse_mac("M4", "26.0"), "cuda", lambda: None)
-    with pytest.raises(NotImplementedError, match="OPENMPS_ENGINE=cpu"):
-        compile_there(LINE)

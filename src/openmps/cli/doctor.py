@@ -19,13 +19,21 @@ import openmps
 from openmps import settings
 from openmps.errors import OpenmpsError
 
-# A real allocation, addition and read-back, in a process of its own per engine: a process has one.
+# A real allocation, addition, Metal kernel and read-back, in a process of its own per engine: a
+# process has one.
 _TRIAL = """
 import torch
 x = torch.arange(4, dtype=torch.float32, device="mps")
-y = (x + 1).cpu().tolist()
-assert y == [1, 2, 3, 4], y
+y = x + 1
+assert y.tolist() == [1, 2, 3, 4], y
 print("allocated, added and read back on", torch.backends.mps.get_name())
+torch.mps.compile_shader('''
+kernel void scale(device float* y, constant float& a, uint i [[thread_position_in_grid]]) {
+  y[i] *= a;
+}
+''').scale(y, 2.5)
+assert y.tolist() == [2.5, 5, 7.5, 10], y
+print("a Metal kernel ran")
 """
 
 
@@ -75,7 +83,7 @@ def _try_engine(engine: str) -> tuple[str, bool]:
         [sys.executable, "-c", _TRIAL], env=environment, capture_output=True, text=True, timeout=300
     )
     if trial.returncode == 0:
-        return f"PASS {engine}: {trial.stdout.strip()}", True
+        return f"PASS {engine}: {'; '.join(trial.stdout.splitlines())}", True
     lines = (trial.stderr.strip() or f"exit status {trial.returncode}").splitlines()
     return "FAIL: " + "\n".join(lines[-4:]), True
 

@@ -73,12 +73,16 @@ def metal(
         list[Path], typer.Option("--include", "-I", help="A folder with headers of the file.")
     ] = [],  # noqa: B006
     emit: Annotated[bool, typer.Option("--emit", help="Print what is generated.")] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", help="For which engine: cpu or cuda (no GPU is needed).")
+    ] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compile a Metal file's kernels for this machine; exit status 1 if any is refused."""
     from openmps.cli.metal import inspect
 
-    raise typer.Exit(0 if inspect(file, kernel, include, emit=emit, as_json=as_json) else 1)
+    well = inspect(file, kernel, include, engine=engine, emit=emit, as_json=as_json)
+    raise typer.Exit(0 if well else 1)
 
 
 Pattern = Annotated[str, typer.Argument(help="A part of the name, or a glob.")]

@@ -20,14 +20,17 @@ from rich.progress import Progress
 from rich.table import Table
 
 from openmps import settings
-from openmps.errors import OpenmpsError, ShaderSyntaxError
+from openmps.errors import OpenmpsError, ShaderError, ShaderSyntaxError
 from openmps.mac.chips import parse_mac
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
 from openmps.shader.language import language_options
+from openmps.targets import nvrtc
 from openmps.targets.cpu import CpuTarget
 from openmps.targets.cpu_runtime import Style
+from openmps.targets.cuda import CudaTarget
+from openmps.targets.cuda_driver import driver
 
 _PROGRESS_FROM = 8  # kernels
 
@@ -38,6 +41,7 @@ _WAYS = {
     Style.SIMDGROUPS: "lanes",
     Style.THREADS: "fibres",
 }
+_NO_GPU_HERE = "sm_90"  # what is compiled for then
 
 
 @dataclass
@@ -46,7 +50,7 @@ class Verdict:
 
     kernel: Kernel
     what: str  # matrix, simd, barrier, atomic or plain
-    runs_as: str = ""  # loop, lanes or fibres
+    runs_as: str = ""  # loop, lanes or fibres; or the GPU's architecture
     max_threads: int = 0
     threadgroup_bytes: int = 0
     emitted: dict[str, str] = field(default_factory=dict)  # by kind of text
@@ -94,9 +98,16 @@ class Inspection:
 
 
 def inspect(
-    path: Path, patterns: list[str], include: list[Path], *, emit: bool, as_json: bool
+    path: Path,
+    patterns: list[str],
+    include: list[Path],
+    *,
+    engine: str = "cpu",
+    emit: bool,
+    as_json: bool,
 ) -> bool:
     """Prints what became of the file's kernels; True if nothing was refused."""
+    target = _target(engine)
     text = read_source(path)
     mac = parse_mac(settings.MAC.read(), settings.MACOS.read())
     options = language_options(mac.macos)
@@ -112,7 +123,6 @@ def inspect(
         library = parse_library(text, name=str(path), options=options)
         inspection.kernels = len(library.kernels)
         chosen = choose(library, patterns)
-        target = CpuTarget()
         target.open(library)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
@@ -127,6 +137,20 @@ def inspect(
             _print_emitted(inspection)
         _print_table(inspection, console)
     return inspection.well
+
+
+def _target(engine: str) -> CpuTarget | CudaTarget:
+    if engine == "cpu":
+        return CpuTarget()
+    if engine != "cuda":
+        raise OpenmpsError(
+            "no such engine", found=repr(engine), next_step="use --engine cpu or --engine cuda"
+        )
+    nvrtc.version()  # once for the file, if there is no NVRTC, and not for each kernel
+    try:
+        return CudaTarget(driver().architecture)
+    except ShaderError:
+        return CudaTarget(_NO_GPU_HERE)
 
 
 def read_source(path: Path) -> str:
@@ -211,7 +235,7 @@ def choose(library: Library, patterns: list[str]) -> list[Kernel]:
 
 
 def _judged(
-    library: Library, target: CpuTarget, kernels: list[Kernel], emit: bool
+    library: Library, target: CpuTarget | CudaTarget, kernels: list[Kernel], emit: bool
 ) -> Iterator[Verdict]:
     # Thousands may be instances of one template.
     functions = {kernel.function: kernel for kernel in kernels}
@@ -231,20 +255,31 @@ def _judged(
         pool.shutdown(cancel_futures=True)  # after Ctrl-C, too
 
 
-def _judge(library: Library, target: CpuTarget, verdict: Verdict, emit: bool) -> Verdict:
+def _judge(
+    library: Library, target: CpuTarget | CudaTarget, verdict: Verdict, emit: bool
+) -> Verdict:
     name = verdict.kernel.name
     try:
         if emit:
             verdict.emitted = target.emitted(library, name)
-        built = target.kernel(library, name)
+        _build(library, target, verdict)
     except OpenmpsError as error:
         verdict.refused = str(error)
         verdict.place = getattr(error, "place", "") or str(verdict.kernel.place)
-        return verdict
+    return verdict
+
+
+def _build(library: Library, target: CpuTarget | CudaTarget, verdict: Verdict) -> None:
+    if isinstance(target, CudaTarget):
+        code = target.build(library, verdict.kernel.name)
+        verdict.runs_as = target.architecture
+        verdict.max_threads = code.max_threads
+        verdict.threadgroup_bytes = code.threadgroup_bytes
+        return
+    built = target.kernel(library, verdict.kernel.name)
     verdict.runs_as = _WAYS[built.style]
     verdict.max_threads = built.max_threads
     verdict.threadgroup_bytes = built.static_threadgroup_bytes
-    return verdict
 
 
 def _arguments(kernel: Kernel) -> list[Parameter]:

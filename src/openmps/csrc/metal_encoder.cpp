@@ -103,6 +103,7 @@ void MetalEncoder::set_address(unsigned index, const void* address, size_t size)
               ", but '", kernel().name, "' was given an argument at index ", index);
   launch_.addresses[index] = address;
   launch_.sizes[index] = size;
+  launch_.copied &= ~(uint64_t{1} << index);
   launch_.bound = std::max<uint64_t>(launch_.bound, index + 1);
 }
 
@@ -118,6 +119,7 @@ void MetalEncoder::set_copy(unsigned index, const void* bytes, size_t size) {
   auto* address = room.data() + (aligned - start);
   if (size != 0) std::memcpy(address, bytes, size);
   set_address(index, address, std::max<size_t>(size, 16));
+  launch_.copied |= uint64_t{1} << index;
 }
 
 void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {

@@ -19,7 +19,8 @@ struct ShaderAnswer {
 struct ShaderLaunch {
   uint32_t grid[3];
   uint32_t group[3];
-  uint64_t bound;  // buffers 0 to bound - 1
+  uint64_t bound;   // buffers 0 to bound - 1
+  uint64_t copied;  // bit n: buffer n is a value in the host's memory
   const void* addresses[kMetalBuffers];
   uint64_t sizes[kMetalBuffers];  // 0: not known
 };

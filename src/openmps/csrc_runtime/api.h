@@ -49,6 +49,7 @@ struct Dispatch {
   const Extent* extents;            // further memory, reached through pointers in buffers
   uint64_t extent_count;
   uint32_t dynamic_bytes[kBuffers];  // of [[threadgroup(i)]]
+  uint32_t copied;  // bit i: buffers[i] is a value in host memory, and may be copied
 };
 
 struct Report {

@@ -83,16 +83,11 @@ def _shader_compiler(
     core: ModuleType, mac: Mac, engine: str, watch_launches: Callable[[], None]
 ) -> Callable[[str], Any]:
     def compile_here(source: str) -> Any:
-        if engine != "cpu":
-            raise NotImplementedError(
-                f"openmps cannot run Metal shaders on its {engine} engine yet. "
-                "Set OPENMPS_ENGINE=cpu: there they work."
-            )
         watch_launches()
         # Here and not above: most programs have no shader, and all wait for activation.
-        from openmps.shader.library import compile_shader
+        from openmps.shader.library import compile_shader, target_of
 
-        return compile_shader(source, mac.macos, core)
+        return compile_shader(source, mac.macos, core, target_of(engine))
 
     return compile_here
 

@@ -2,12 +2,13 @@
 
 It is the text that the CPU gets, over the same headers; those include what differs from
 include/msl/cuda/. NVRTC must be told that functions without a word are device functions
-(-default-device), C++17, that there are 128-bit integers (-device-int128), and where the headers are.
+(-default-device), C++17, that there are 128-bit integers (-device-int128), and where the headers
+are. What it makes of the text, PTX, needs ptx_tolerance.py before it is assembled.
 """
 
 from __future__ import annotations
 
-from openmps.emit.entry import emit_instance, emit_program, slot
+from openmps.emit.entry import emit_in_scope, emit_program, kernel_address, slot
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
@@ -21,24 +22,19 @@ def emit_cuda_kernel(library: Library, kernel: Kernel, *, contract: bool = True)
     The compiler must be told the same: -fmad=true or -fmad=false.
     """
     path = "".join(f"{name}::" for name in kernel.scope)
-    limit = kernel.max_threads or str(MOST_THREADS)
-    plain = kernel.looks_at_grid_only and not kernel.coordinates
-    arguments = [
-        f"msl::{path}openmps_limit",
-        "run_grid" if plain else "run_group",
-        f"msl::{path}openmps_kernel",
-        *map(_cuda_slot, kernel.parameters),
-    ]
-    limits = (
-        f"inline constexpr unsigned openmps_asked = unsigned({limit});\n"
-        "inline constexpr unsigned openmps_limit = "
+    how = "run_group" if kernel.coordinates or not kernel.looks_at_grid_only else "run_grid"
+    arguments = [how, f"({kernel_address(kernel)})", *map(_cuda_slot, kernel.parameters)]
+    call = f"OPENMPS_CUDA_CALL({', '.join(arguments)})"
+    limit = (
+        f"inline constexpr unsigned openmps_asked = unsigned({kernel.max_threads or MOST_THREADS});"
+        "\ninline constexpr unsigned openmps_limit = "
         f"openmps_asked < {MOST_THREADS}u ? openmps_asked : {MOST_THREADS}u;"
     )
     return (
         ("#define OPENMPS_CONTRACT 1\n" if contract else "")
         + emit_program(library)
-        + emit_instance(library, kernel, "openmps_kernel", limits)
-        + f"OPENMPS_CUDA_ENTRY({', '.join(arguments)})\n"
+        + emit_in_scope(library, kernel, call, limit)
+        + f"OPENMPS_CUDA_ENTRY(msl::{path}, msl::{path}openmps_limit)\n"
     )
 
 

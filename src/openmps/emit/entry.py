@@ -31,7 +31,7 @@ def emit_check(library: Library, names: list[str]) -> str:
     """The program with these kernels instantiated, to be checked and not run."""
     lines = [emit_program(library)]
     for number, name in enumerate(names):
-        lines.append(emit_instance(library, library.kernels[name], f"openmps_kernel_{number}"))
+        lines.append(_instance(library, library.kernels[name], f"openmps_kernel_{number}"))
     return "".join(lines)
 
 
@@ -42,7 +42,7 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
     limit = kernel.max_threads or "1024"
     return (
         emit_program(library, turns)
-        + emit_instance(
+        + _instance(
             library,
             kernel,
             "openmps_kernel",
@@ -55,16 +55,27 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
     )
 
 
-def emit_instance(library: Library, kernel: Kernel, name: str, more: str = "") -> str:
-    """The kernel's address under this name, and `more`, in the kernel's own namespace."""
-    number = 1 + list(library.kernels).index(kernel.name)
+def kernel_address(kernel: Kernel) -> str:
+    """A C++ expression for the kernel's function, in the kernel's own namespace."""
     address = f"&{kernel.expression}"
     if kernel.signature:
         address = f"static_cast<void (*)({kernel.signature})>({address})"
-    line = f'#line {number} "{INSTANCES}"\nstatic constexpr auto {name} = {address};'
+    return address
+
+
+def emit_in_scope(library: Library, kernel: Kernel, instance: str, more: str = "") -> str:
+    """Text for the kernel's own namespace: one line that instantiates it, and `more`."""
+    number = 1 + list(library.kernels).index(kernel.name)
     opening = "".join(f"namespace {name} {{ " for name in ("msl", *kernel.scope))
-    closing = "}" * (1 + len(kernel.scope))
-    return f'{opening}\n{line}\n#line 1 "{ENTRY}"\n{more}\n{closing}\n'
+    return (
+        f'{opening}\n#line {number} "{INSTANCES}"\n{instance}\n#line 1 "{ENTRY}"\n{more}\n'
+        f"{'}' * (1 + len(kernel.scope))}\n"
+    )
+
+
+def _instance(library: Library, kernel: Kernel, name: str, more: str = "") -> str:
+    line = f"static constexpr auto {name} = {kernel_address(kernel)};"
+    return emit_in_scope(library, kernel, line, more)
 
 
 def slot(parameter: Parameter) -> str:

@@ -15,6 +15,7 @@ PROGRAM = "openmps:program"
 # Line n of this is the n-th kernel's instance.
 INSTANCES = "openmps:instances"
 ENTRY = "openmps:entry"
+_ENTRY_HEADERS = ("msl/entry.h", "msl/positions.h", "msl/cuda/entry.h")
 
 MOST_SHOWN = 10
 
@@ -27,6 +28,7 @@ _MESSAGE = re.compile(
 _ADVICE = (
     ("cannot be entered", "check the types of its parameters and the values of its attributes"),
     ("undeclared identifier", "declare it, or write `using namespace metal;` or metal:: before it"),
+    ("is undefined", "declare it, or write `using namespace metal;` or metal:: before it"),
     ("no member named", "check the spelling; docs/metal.md lists what is supported"),
     ("unknown type name", "check the spelling; textures and Metal 4 tensors are not supported"),
     ("no matching", "compare the arguments' types with the function's parameters"),
@@ -95,7 +97,7 @@ def explain(
 def _at_entry(message: re.Match[str] | None) -> bool:
     if message is None or not message["kind"].endswith("error"):
         return False
-    return message["file"] == ENTRY or message["file"].endswith("msl/entry.h")
+    return message["file"] == ENTRY or message["file"].endswith(_ENTRY_HEADERS)
 
 
 def readable(text: str) -> str:

@@ -37,9 +37,14 @@ class Rewriter:
     def rewrite(self, tokens: Sequence[Token]) -> list[Token]:
         out: list[Token] = []
         at, end = 0, len(tokens)
+        parentheses = _of_compound_literals(tokens)
         while at < end:
             token = tokens[at]
             kind = token.kind
+            if at in parentheses:
+                out.append(token.like(parentheses[at]))
+                at += 1
+                continue
             if kind == "id":
                 at = self._name(tokens, at, end, out)
                 continue
@@ -111,6 +116,39 @@ class Rewriter:
         return at + 1
 
 
+_BEFORE_COMPOUND_LITERAL = frozenset(
+    {"=", "+=", "-=", "*=", "/=", "(", "{", "[", ",", "?", ":", "+", "-", "*", "/", "&&", "||",
+     "==", "!=", "return"}
+)  # fmt: skip
+
+
+def _of_compound_literals(tokens: Sequence[Token]) -> dict[int, str]:
+    """What becomes of the parentheses of `(float4){1, 2, 3, 4}`, which is no C++."""
+    found: dict[int, str] = {}
+    for at, token in enumerate(tokens):
+        if token.text != "{" or at < 3 or tokens[at - 1].text != ")":
+            continue
+        opening = _opening(tokens, at - 1)
+        before = tokens[opening - 1].text if opening > 0 else ""
+        is_operator = opening > 1 and tokens[opening - 2].text == "operator"
+        is_array = any(inside.text == "[" for inside in tokens[opening:at])
+        if before in _BEFORE_COMPOUND_LITERAL and not is_operator and not is_array:
+            found[opening] = "::msl::openmps_detail::same_t<"
+            found[at - 1] = ">"
+    return found
+
+
+def _opening(tokens: Sequence[Token], at: int) -> int:
+    """The `(` that the `)` at `at` closes; 0 if it lies before these tokens."""
+    depth = 0
+    while at > 0:
+        depth += (tokens[at].text == ")") - (tokens[at].text == "(")
+        if depth == 0:
+            break
+        at -= 1
+    return at
+
+
 def _const_nearby(tokens: Sequence[Token], at: int, out: list[Token]) -> bool:
     if out and out[-1].text in ("const", "constexpr"):
         return True
@@ -137,13 +175,8 @@ def _is_global(tokens: Sequence[Token], at: int) -> bool:
 
 def _ends_decltype(tokens: Sequence[Token], at: int) -> bool:
     """Whether the `)` at `at` belongs to `decltype(...)`: no condition, no cast."""
-    depth = 0
-    while at >= 0:
-        depth += (tokens[at].text == ")") - (tokens[at].text == "(")
-        if depth == 0:
-            return at > 0 and tokens[at - 1].text == "decltype"
-        at -= 1
-    return False
+    opening = _opening(tokens, at)
+    return opening > 0 and tokens[opening - 1].text == "decltype"
 
 
 def _ends_template_id(tokens: Sequence[Token], at: int) -> bool:

@@ -38,7 +38,16 @@ class Block:
     First the dispatch, then 16 bytes for each argument that is a number.
     """
 
-    __slots__ = ("_anchor", "_kept", "address", "addresses", "extents", "memory", "sizes")
+    __slots__ = (
+        "_anchor",
+        "_kept",
+        "address",
+        "addresses",
+        "copied",
+        "extents",
+        "memory",
+        "sizes",
+    )
 
     def __init__(self) -> None:
         # Kernels may read a little further than a number is long: leave a margin.
@@ -47,12 +56,14 @@ class Block:
         self.address = ctypes.addressof(self._anchor)
         self.addresses: list[int] = []
         self.sizes: list[int] = []
+        self.copied = 0  # bit n: buffer n is a value in this block, not memory of the device
         self.extents: list[tuple[int, int]] = []  # of tensors in lists
         self._kept: list[Any] = []
 
     def clear(self) -> None:
         self.addresses.clear()
         self.sizes.clear()
+        self.copied = 0
         if self._kept or self.extents:
             self._kept.clear()
             self.extents.clear()
@@ -65,6 +76,7 @@ class Block:
             self.sizes += [0] * missing
         self.addresses[index] = address
         self.sizes[index] = size_bytes
+        self.copied &= ~(1 << index)
 
     def keep(self, data: bytes) -> int:
         """The address of a copy of `data`, aligned for any Metal type."""
@@ -133,12 +145,17 @@ def bind(
         )
     memory = block.memory
     offset = _SLOTS
+    bit = 1  # of this argument in block.copied
+    copied = 0
     add_address = block.addresses.append
     add_size = block.sizes.append
     for arg in args:
         kind = type(arg)
         if kind is Tensor:
-            extent = tensor_extent(arg) or _host_number(block, offset, arg)
+            extent = tensor_extent(arg)
+            if extent is None:
+                extent = _host_number(block, offset, arg)
+                copied |= bit
             add_address(extent[0])
             add_size(extent[1])
         elif casts is None and kind is float:
@@ -148,6 +165,7 @@ def bind(
                 _pack_float(memory, offset, math.copysign(math.inf, arg))
             add_address(block.address + offset)
             add_size(_SLOT)
+            copied |= bit
         elif casts is None and (kind is int or kind is bool):
             try:
                 _pack_int(memory, offset, arg)
@@ -155,11 +173,17 @@ def bind(
                 raise cast_error(arg) from None
             add_address(block.address + offset)
             add_size(_SLOT)
+            copied |= bit
         else:
-            extent = _other(block, offset, arg, casts or _NO_CASTS, tensor_extent)
+            extent = tensor_extent(arg) if isinstance(arg, Tensor) else None  # a Parameter
+            if extent is None:
+                extent = _value(block, offset, arg, casts or _NO_CASTS, tensor_extent)
+                copied |= bit
             add_address(extent[0])
             add_size(extent[1])
         offset += _SLOT
+        bit <<= 1
+    block.copied = copied
 
 
 def _inline(block: Block, offset: int, data: bytes) -> tuple[int, int]:
@@ -187,12 +211,12 @@ def _host_number(block: Block, offset: int, tensor: Tensor) -> tuple[int, int]:
         return _inline(block, offset, ctypes.string_at(value.data_ptr(), value.element_size()))
 
 
-def _other(
+def _value(
     block: Block, offset: int, arg: Any, casts: Casts, tensor_extent: TensorExtent
 ) -> tuple[int, int]:
     """What the fast path leaves: subclasses, lists, casts."""
-    if isinstance(arg, Tensor):  # such as a Parameter
-        return tensor_extent(arg) or _host_number(block, offset, arg)
+    if isinstance(arg, Tensor):
+        return _host_number(block, offset, arg)
     index = (offset - _SLOTS) // _SLOT
     if isinstance(arg, (list, tuple)):
         return _inline(block, offset, _encode_list(block, index, arg, casts, tensor_extent))

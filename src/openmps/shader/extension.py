@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openmps.shader.library import MetalKernel, ShaderLibrary
 
 _BUFFERS = 31
-_LAUNCH = struct.Struct(f"=6IQ{_BUFFERS}Q{_BUFFERS}Q")
+_LAUNCH = struct.Struct(f"=6I2Q{_BUFFERS}Q{_BUFFERS}Q")
 
 # The first that fits; the numbers are those of csrc/metal_encoder.cpp.
 _FAILURES: tuple[tuple[type[Exception], int], ...] = (
@@ -124,10 +124,11 @@ class ExtensionShaders:
 
     def _launch(self, _: _Answer, kernel: int, address: int) -> None:
         fields = _LAUNCH.unpack(ctypes.string_at(address, _LAUNCH.size))
-        bound = fields[6]
+        bound, copied = fields[6:8]
         self._kernels[kernel].launch_bound(
-            fields[7 : 7 + bound],
-            fields[7 + _BUFFERS : 7 + _BUFFERS + bound],
+            fields[8 : 8 + bound],
+            fields[8 + _BUFFERS : 8 + _BUFFERS + bound],
+            copied,
             fields[0:3],
             fields[3:6],
         )

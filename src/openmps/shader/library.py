@@ -140,6 +140,7 @@ class MetalKernel:
             *block.sizes,
             table,
             len(block.extents),
+            block.copied,
         )
         if self._threadgroups or threadgroup_memory is not None:
             self._give_memory(block, threadgroup_memory)
@@ -163,9 +164,15 @@ class MetalKernel:
             observer(launch)
 
     def launch_bound(
-        self, addresses: tuple[int, ...], buffer_sizes: tuple[int, ...], grid: Size, group: Size
+        self,
+        addresses: tuple[int, ...],
+        buffer_sizes: tuple[int, ...],
+        copied: int,
+        grid: Size,
+        group: Size,
     ) -> None:
-        """For C++ extensions: argument n is the memory at addresses[n]; nothing is left out."""
+        """For C++ extensions: argument n is the memory at addresses[n], the host's if bit n of
+        `copied` is set; nothing is left out."""
         try:
             block = self._pool.pop()
         except IndexError:
@@ -173,7 +180,16 @@ class MetalKernel:
         block.addresses += addresses
         block.sizes += buffer_sizes
         _PACK[len(addresses)](
-            block.memory, 0, self._built.header, *grid, *group, *addresses, *buffer_sizes, 0, 0
+            block.memory,
+            0,
+            self._built.header,
+            *grid,
+            *group,
+            *addresses,
+            *buffer_sizes,
+            0,
+            0,
+            copied,
         )
         if self._threadgroups:
             self._give_memory(block, None)
@@ -279,10 +295,24 @@ def cpu_target() -> Target:
     return CpuTarget(CpuOptions(workers=get_num_threads))
 
 
+@functools.cache
+def cuda_target() -> Target:
+    from openmps.targets.cuda import CudaTarget
+
+    return CudaTarget()
+
+
+_TARGETS = {"cpu": cpu_target, "cuda": cuda_target}
+
+
+def target_of(engine: str) -> Target:
+    """Where the shaders of a process with that engine run."""
+    return _TARGETS[engine]()
+
+
 def compile_shader(
-    source: str, macos: tuple[int, int], device: Device, target: Target | None = None
+    source: str, macos: tuple[int, int], device: Device, target: Target
 ) -> ShaderLibrary:
-    target = target or cpu_target()
     library = parse_library(source, options=language_options(macos))
     target.open(library)
     return ShaderLibrary(library, target, device)

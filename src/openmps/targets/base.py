@@ -11,7 +11,7 @@ Dispatch of csrc_runtime/api.h: a field that moves there moves here.
     Extent*       further memory that the buffers point to: pairs of address and bytes
     uint64        how many
     uint32[31]    bytes asked for [[threadgroup(n)]]
-    4 bytes       nothing
+    uint32        bit n: buffer n is a value in the host's memory, no memory of the device's
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 BUFFERS = 31
 SIMD_WIDTH = 32
 DYNAMIC_OFFSET = 24 + 2 * 12 + 2 * 8 * BUFFERS + 2 * 8
-DISPATCH_BYTES = DYNAMIC_OFFSET + 4 * BUFFERS + 4
+COPIED_OFFSET = DYNAMIC_OFFSET + 4 * BUFFERS
+DISPATCH_BYTES = COPIED_OFFSET + 4
 
 
 def dispatch_struct(bound: int) -> Struct:
     """Packs a block in one go: header, grid, group, `bound` addresses, as many sizes, extents and
-    their count. Everything else becomes zero."""
+    their count, and which buffers are values. Everything else becomes zero."""
     rest = 8 * (BUFFERS - bound)
-    return Struct(f"=24s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{DISPATCH_BYTES - DYNAMIC_OFFSET}x")
+    return Struct(f"=24s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{COPIED_OFFSET - DYNAMIC_OFFSET}xI")
 
 
 class CompiledKernel(Protocol):
@@ -51,10 +52,11 @@ class CompiledKernel(Protocol):
         """Threadgroup memory that the kernel declares, in bytes."""
 
     def launch(self, dispatch: int, /) -> None:
-        """Runs the dispatch at that address and returns when it is done, without the GIL.
+        """Runs the dispatch at that address, without the GIL; returns when it is done, or where
+        the device has a queue, when it is queued.
 
-        The caller has checked the sizes and keeps the block and all memory it names alive. Raises
-        KernelFault or KernelTimeout, and what a signal handler raises (Ctrl-C).
+        The caller has checked the sizes and keeps the block and all host memory it names alive
+        until then. Raises KernelFault or KernelTimeout, and what a signal handler raises (Ctrl-C).
         """
 
 

@@ -94,6 +94,11 @@ class CpuTarget:
         text = emit_check(library, names if len(names) <= MOST_CHECKED_AT_ONCE else [])
         Builder(library, compiler, self.options).check(text)
 
+    def check(self, library: Library, name: str) -> None:
+        """Checks one kernel. Raises ShaderSyntaxError."""
+        builder = Builder(library, find_shader_compiler(), self.options)
+        builder.check_kernel(library.kernels[name])
+
     def emitted(self, library: Library, name: str) -> dict[str, str]:
         """What is generated for a kernel, by kind of text."""
         builder = Builder(library, find_shader_compiler(), self.options)
@@ -232,6 +237,11 @@ class Builder:
             self._compile(folder, ["-fsyntax-only", "check.cpp"])
             (folder / "checked").touch()
             self._store.publish(key, "checked", folder / "checked", {})
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        self._building = kernel
+        entry = "thread" if kernel.coordinates else "plain"
+        self.check(emit_kernel(self.library, kernel, entry))
 
     def find_or_build(self, kernel: Kernel, axis: str) -> Path:
         self._building = kernel

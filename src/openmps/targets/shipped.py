@@ -11,7 +11,7 @@ import ctypes
 import functools
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,18 +21,21 @@ from openmps.build.shader_compiler import find_shader_compiler, processor
 from openmps.build.store import Store
 
 if TYPE_CHECKING:
+    from openmps.msl.kernels import Kernel
     from openmps.msl.library import Library
     from openmps.msl.source import SourceFile
 
 _PACKAGE = Path(__file__).parents[1]
-_COMPILER = ("include/msl/*.h", "msl/*.py", "emit/*.py", "targets/*.py", "build/*.py")
+_COMPILER = ("include/msl/**/*.h", "msl/*.py", "emit/*.py", "targets/*.py", "build/*.py")
 _BUILT = "kernel.so"
+_CUBIN = "kernel.cubin"
 
 
 class ShippedKernels:
     """The kernels of one file. `headers`: where the headers lie that it includes, by name.
 
-    Their threads must not coordinate: each is a loop that the caller runs where it wants to.
+    Their threads must not coordinate: on the CPU each is a loop that the caller runs where it wants
+    to. On a GPU they compute the CPU's bits.
     """
 
     def __init__(self, source: Path, headers: Mapping[str, Path]) -> None:
@@ -46,11 +49,28 @@ class ShippedKernels:
         None if the file has no such kernel.
         """
         key = build_key(self._texts, (name, platform.machine(), processor(), self._chosen_compiler))
-        path = self._store.find(key, _BUILT) or self._build(key, name)
+        path = self._store.find(key, _BUILT) or self._build(key, _BUILT, name, self._for_cpu)
         if path is None:
             return None
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)  # kernels are linked against nothing
         return ctypes.cast(ctypes.CDLL(str(path)).openmps_plain, ctypes.c_void_p).value
+
+    def function(self, name: str) -> int | None:
+        """The CUfunction of a kernel, which takes a CudaLaunch (include/msl/cuda_launch.h), built
+        now if it never was for this GPU. None if the file has no such kernel.
+        """
+        from openmps.targets.cuda_driver import driver
+
+        gpu = driver()
+        path = self.cubin(name, gpu.architecture)
+        return gpu.load(path.read_bytes(), name).handle if path else None
+
+    def cubin(self, name: str, architecture: str) -> Path | None:
+        """A kernel's code for such GPUs; needs none."""
+        key = build_key(self._texts, (name, "cuda", architecture))
+        return self._store.find(key, _CUBIN) or self._build(
+            key, _CUBIN, name, lambda kernel: self._for_gpu(kernel, architecture)
+        )
 
     @property
     def _chosen_compiler(self) -> str:
@@ -66,19 +86,28 @@ class ShippedKernels:
                 texts[str(file.relative_to(_PACKAGE))] = file.read_bytes()
         return texts
 
-    def _build(self, key: str, name: str) -> Path | None:
-        from openmps.targets.cpu import FIRST_AXIS, LIBRARY, Builder, CpuOptions
-
-        library = self._library
-        kernel = library.kernels.get(name)
+    def _build(
+        self, key: str, file: str, name: str, build: Callable[[Kernel], Path]
+    ) -> Path | None:
+        kernel = self._library.kernels.get(name)
         if kernel is None:
             return None
         assert kernel.looks_at_grid_only, f"{name} coordinates"
-        builder = Builder(library, find_shader_compiler(), CpuOptions())
-        built = builder.find_or_build(kernel, FIRST_AXIS)
+        built = build(kernel)
         with self._store.lock(key, lambda: None), self._store.workspace(key) as folder:
-            shutil.copy(built, folder / LIBRARY)
-            return self._store.publish(key, _BUILT, folder / LIBRARY, {"kernel": name})
+            shutil.copy(built, folder / file)
+            return self._store.publish(key, file, folder / file, {"kernel": name})
+
+    def _for_cpu(self, kernel: Kernel) -> Path:
+        from openmps.targets.cpu import FIRST_AXIS, Builder, CpuOptions
+
+        builder = Builder(self._library, find_shader_compiler(), CpuOptions())
+        return builder.find_or_build(kernel, FIRST_AXIS)
+
+    def _for_gpu(self, kernel: Kernel, architecture: str) -> Path:
+        from openmps.targets.cuda import CudaBuilder
+
+        return CudaBuilder(self._library, architecture, exact=True).find_or_build(kernel)
 
     @functools.cached_property
     def _library(self) -> Library:

@@ -61,7 +61,7 @@ class Kernels:
         header = struct.pack("=QIId", self.entry(name), style, workers, limit_s)
         addresses, sizes = zip(*extents, strict=True) if extents else ((), ())
         pack = dispatch_struct(len(extents)).pack
-        block = bytearray(pack(header, *grid, *group, *addresses, *sizes, 0, 0))
+        block = bytearray(pack(header, *grid, *group, *addresses, *sizes, 0, 0, 0))
         block[DYNAMIC_OFFSET : DYNAMIC_OFFSET + 4 * len(dynamic)] = np.array(
             dynamic, np.uint32
         ).tobytes()

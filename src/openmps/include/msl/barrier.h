@@ -42,7 +42,13 @@ enum thread_scope {
   thread_scope_device,
 };
 
-OPENMPS_INLINE void threadgroup_barrier(mem_flags, thread_scope = thread_scope_threadgroup) {
+OPENMPS_INLINE void threadgroup_barrier([[maybe_unused]] mem_flags flags,
+                                        thread_scope = thread_scope_threadgroup) {
+#ifdef __CUDACC_RTC__
+  // Real kernels count on it that other threadgroups see what was written before a later atomic.
+  if ((flags & mem_flags::mem_device) != mem_flags::mem_none)
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
   openmps_threadgroup_barrier();
 }
 OPENMPS_INLINE void simdgroup_barrier(mem_flags, thread_scope = thread_scope_simdgroup) {

@@ -1,5 +1,5 @@
-// Functions that compilers cannot vectorise, made of those they can (exp, log and sin have vector
-// forms in libmvec), to within a few units in the last place, as those are.
+// Functions that compilers for CPUs cannot vectorise, made of those they can (exp, log and sin have
+// vector forms in libmvec), to within a few units in the last place, as those are.
 #pragma once
 
 #include "constants.h"
@@ -8,6 +8,13 @@
 namespace msl {
 namespace openmps_detail {
 
+#ifdef __CUDACC_RTC__
+OPENMPS_INLINE float sin_pi(float x) { return ::sinpif(x); }
+OPENMPS_INLINE float cos_pi(float x) { return ::cospif(x); }
+OPENMPS_INLINE float hyperbolic_tangent(float x) { return ::tanhf(x); }
+OPENMPS_INLINE float exp_base_2(float x) { return ::exp2f(x); }
+OPENMPS_INLINE float log_base_2(float x) { return ::log2f(x); }
+#else
 // sin(pi x) for |x| <= 1/2, and the reductions to there; exact where the result is 0 or 1.
 OPENMPS_INLINE float sin_half_turn(float x) { return __builtin_sinf(M_PI_F * x); }
 OPENMPS_INLINE float reduce_turns(float x) { return x - 2.0f * __builtin_rintf(0.5f * x); }
@@ -57,6 +64,8 @@ OPENMPS_INLINE float log_base_2(float x) {
   const float special = x == 0.0f ? -INFINITY : x > 0.0f ? x : NAN;
   return x > 0.0f && x < INFINITY ? result : special;
 }
+
+#endif  // __CUDACC_RTC__
 
 OPENMPS_INLINE float fraction(float x) {
   return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f);

@@ -24,5 +24,6 @@ struct CudaLaunch {
   unsigned short nothing;
   alignas(16) unsigned char bytes[kInlineBytes];
 };
+static_assert(sizeof(CudaLaunch) == 992, "the mirror in targets/ says so too");
 
 }  // namespace openmps

@@ -1,5 +1,6 @@
-// bfloat. (half is the compiler's _Float16, or that of cuda/half.h.) As in Metal: a float becomes a bfloat only when asked,
-// a bfloat becomes a float or bool freely, and there are no functions that take a bfloat.
+// bfloat. (half is the compiler's _Float16, or that of cuda/half.h.) As in Metal: a float becomes a
+// bfloat only when asked, a bfloat becomes a float or bool freely, and there are no functions that
+// take a bfloat.
 #pragma once
 
 #include "traits.h"

@@ -87,16 +87,16 @@ OPENMPS_CUDA_INLINE bool __atomic_compare_exchange_n(volatile T* object, T* expe
   return *expected == before;
 }
 
-#define OPENMPS_CUDA_ATOMIC(name, kind, ...)                                 \
-  template <class T, class V>                                                \
-  OPENMPS_CUDA_INLINE T name(volatile T* object, V operand, int order) {     \
-    using U = openmps_nvidia::kind##_t<T>;                                     \
-    U* const address = openmps_nvidia::atomic_address<U>(object);              \
-    const U value = static_cast<U>(operand);                                 \
-    openmps_nvidia::fence_unless_relaxed(order);                               \
-    const T old = static_cast<T>(__VA_ARGS__);                               \
-    openmps_nvidia::fence_unless_relaxed(order);                               \
-    return old;                                                              \
+#define OPENMPS_CUDA_ATOMIC(name, kind, ...)                             \
+  template <class T, class V>                                            \
+  OPENMPS_CUDA_INLINE T name(volatile T* object, V operand, int order) { \
+    using U = openmps_nvidia::kind##_t<T>;                               \
+    U* const address = openmps_nvidia::atomic_address<U>(object);        \
+    const U value = static_cast<U>(operand);                             \
+    openmps_nvidia::fence_unless_relaxed(order);                         \
+    const T old = static_cast<T>(__VA_ARGS__);                           \
+    openmps_nvidia::fence_unless_relaxed(order);                         \
+    return old;                                                          \
   }
 OPENMPS_CUDA_ATOMIC(__atomic_exchange_n, unsigned, ::atomicExch(address, value))
 OPENMPS_CUDA_ATOMIC(__atomic_fetch_add, unsigned, ::atomicAdd(address, value))

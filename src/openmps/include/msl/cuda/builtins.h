@@ -22,7 +22,8 @@ OPENMPS_CUDA_INLINE constexpr float __builtin_nanf(const char*) {
   return __builtin_bit_cast(float, 0x7fc00000);
 }
 OPENMPS_CUDA_INLINE constexpr float __builtin_fabsf(float x) {
-  if (OPENMPS_IN_CONSTANT) return __builtin_bit_cast(float, __builtin_bit_cast(int, x) & 0x7fffffff);
+  if (OPENMPS_IN_CONSTANT)
+    return __builtin_bit_cast(float, __builtin_bit_cast(int, x) & 0x7fffffff);
   return ::fabsf(x);
 }
 OPENMPS_CUDA_INLINE constexpr float __builtin_fminf(float a, float b) {

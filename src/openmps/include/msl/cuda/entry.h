@@ -1,6 +1,7 @@
-// How a generated CUDA kernel begins: OPENMPS_CUDA_ENTRY(limit, how, &msl::f<float>, slots...), with
-// slots as in entry.h, but openmps_slot::constant + n where a parameter is in constant memory. `how`
-// is run_grid for kernels that only look at the grid, else run_group.
+// How a generated CUDA kernel begins: OPENMPS_CUDA_CALL(how, &f<float>, slots...) in the namespace
+// of the kernel, with slots as in entry.h, but openmps_slot::constant + n where a parameter is in
+// constant memory. `how` is run_grid for kernels that only look at the grid, else run_group. Then
+// OPENMPS_CUDA_ENTRY(that namespace::, most threads).
 #pragma once
 
 #include "../cuda_launch.h"
@@ -20,7 +21,7 @@ OPENMPS_INLINE T* cuda_address(const CudaLaunch& launch) {
   if constexpr (Slot >= openmps_slot::constant) {
     constexpr int buffer = Slot - openmps_slot::constant;
     const unsigned offset = launch.inline_offset[buffer];
-    return offset != 0 ? (T*)(launch.bytes + (offset - 1u)) : (T*)launch.buffers[buffer];
+    return offset != 0 ? (T*)(launch.bytes + (offset & ~15u)) : (T*)launch.buffers[buffer];
   } else if constexpr (Slot >= openmps_slot::threadgroup) {
     return (T*)(openmps_dynamic + launch.dynamic_offset[Slot - openmps_slot::threadgroup]);
   } else {
@@ -64,7 +65,7 @@ struct CudaArgument<T&, Slot, false> {
       const unsigned offset = launch.inline_offset[buffer];
       const void* const address = launch.buffers[buffer];
       if (offset != 0) {
-        copy = *(const Copy*)(launch.bytes + (offset - 1u));
+        copy = *(const Copy*)(launch.bytes + (offset & ~15u));
       } else if (address != nullptr) {
         copy = *(const Copy*)address;
       } else {
@@ -124,7 +125,8 @@ OPENMPS_INLINE void run_grid(const CudaLaunch& launch) {
   Thread thread{};
   const Triple at = group_position(launch);
   thread.grid = triple(launch.grid);
-  thread.grid_position = {at.x * launch.group[0] + threadIdx.x, at.y * launch.group[1] + threadIdx.y,
+  thread.grid_position = {at.x * launch.group[0] + threadIdx.x,
+                          at.y * launch.group[1] + threadIdx.y,
                           at.z * launch.group[2] + threadIdx.z};
   if (thread.grid_position.x >= thread.grid.x || thread.grid_position.y >= thread.grid.y ||
       thread.grid_position.z >= thread.grid.z) {
@@ -168,10 +170,14 @@ OPENMPS_INLINE void run_group(const CudaLaunch& launch) {
 }  // namespace openmps_entry
 }  // namespace msl
 
-#define OPENMPS_CUDA_ENTRY(limit, how, ...)                                              \
-  extern "C" __device__ const unsigned openmps_max_threads;                              \
-  __attribute__((used)) const unsigned openmps_max_threads = limit;                      \
-  extern "C" __global__ void __launch_bounds__(limit)                                    \
-      openmps_cuda(const __grid_constant__ openmps::CudaLaunch launch) {                 \
-    msl::openmps_entry::how<__VA_ARGS__>(launch);                                        \
+// A function and no variable that holds the kernel's address: NVRTC does not see through one.
+#define OPENMPS_CUDA_CALL(how, ...)                                     \
+  OPENMPS_INLINE void openmps_call(const openmps::CudaLaunch& launch) { \
+    ::msl::openmps_entry::how<__VA_ARGS__>(launch);                     \
+  }
+#define OPENMPS_CUDA_ENTRY(scope, limit)                                 \
+  extern "C" __device__ unsigned openmps_max_threads = limit;            \
+  extern "C" __global__ void __launch_bounds__(limit)                    \
+      openmps_cuda(const __grid_constant__ openmps::CudaLaunch launch) { \
+    scope openmps_call(launch);                                          \
   }

@@ -61,15 +61,15 @@ OPENMPS_INLINE constexpr float float_of_half(unsigned short bits) {
 #else
 #define OPENMPS_HALF_ROUNDING ".rn"
 #endif
-#define OPENMPS_HALF_BY_MACHINE(name, op)                                                       \
-  OPENMPS_INLINE unsigned short half_##name##_by_machine(unsigned short a, unsigned short b) {  \
-    unsigned short result;                                                                      \
-    asm(#name OPENMPS_HALF_ROUNDING ".f16 %0, %1, %2;" : "=h"(result) : "h"(a), "h"(b));        \
-    return result;                                                                              \
-  }                                                                                             \
-  OPENMPS_INLINE constexpr unsigned short half_##name(unsigned short a, unsigned short b) {     \
-    if (OPENMPS_IN_CONSTANT) return half_bits(float_of_half(a) op float_of_half(b));            \
-    return half_##name##_by_machine(a, b);                                                      \
+#define OPENMPS_HALF_BY_MACHINE(name, op)                                                      \
+  OPENMPS_INLINE unsigned short half_##name##_by_machine(unsigned short a, unsigned short b) { \
+    unsigned short result;                                                                     \
+    asm(#name OPENMPS_HALF_ROUNDING ".f16 %0, %1, %2;" : "=h"(result) : "h"(a), "h"(b));       \
+    return result;                                                                             \
+  }                                                                                            \
+  OPENMPS_INLINE constexpr unsigned short half_##name(unsigned short a, unsigned short b) {    \
+    if (OPENMPS_IN_CONSTANT) return half_bits(float_of_half(a) op float_of_half(b));           \
+    return half_##name##_by_machine(a, b);                                                     \
   }
 OPENMPS_HALF_BY_MACHINE(add, +)
 OPENMPS_HALF_BY_MACHINE(sub, -)
@@ -91,8 +91,7 @@ OPENMPS_INLINE unsigned short bfloat_bits_by_machine(float value) {
 
 // Numbers that the compiler knows itself.
 template <class T>
-inline constexpr bool is_built_in =
-    is_number<T> && !__is_same(T, half) && !__is_same(T, bfloat);
+inline constexpr bool is_built_in = is_number<T> && !__is_same(T, half) && !__is_same(T, bfloat);
 
 }  // namespace openmps_detail
 

@@ -10,16 +10,6 @@ namespace openmps_nvidia {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Lanes whose numbers leave the same rest as `lane` when divided by `classes`, a power of two.
-OPENMPS_CUDA_INLINE constexpr unsigned lanes_like(unsigned lane, unsigned classes) {
-  const unsigned first = classes == 2    ? 0x55555555u
-                         : classes == 4  ? 0x11111111u
-                         : classes == 8  ? 0x01010101u
-                         : classes == 16 ? 0x00010001u
-                                         : 0x00000001u;
-  return first << (lane & (classes - 1u));
-}
-
 template <class T>
 OPENMPS_CUDA_INLINE T shuffle(unsigned active, T value, unsigned lane) {
   return ::__shfl_sync(active, value, static_cast<int>(lane));
@@ -65,15 +55,15 @@ template <>
 OPENMPS_CUDA_INLINE float mul<float>::apply(float a, float b) {
   return ::__fmul_rn(a, b);
 }
-#define OPENMPS_CUDA_OPERATION(name, identity_value, ...)                      \
-  template <class T>                                                           \
-  struct name {                                                                \
-    static OPENMPS_CUDA_INLINE T identity() { return identity_value; }         \
-    static OPENMPS_CUDA_INLINE T apply(T a, T b) { return __VA_ARGS__; }       \
+#define OPENMPS_CUDA_OPERATION(name, identity_value, ...)                \
+  template <class T>                                                     \
+  struct name {                                                          \
+    static OPENMPS_CUDA_INLINE T identity() { return identity_value; }   \
+    static OPENMPS_CUDA_INLINE T apply(T a, T b) { return __VA_ARGS__; } \
   };
 OPENMPS_CUDA_OPERATION(min, __builtin_nanf(""), ::fminf(a, b))
 OPENMPS_CUDA_OPERATION(max, __builtin_nanf(""), ::fmaxf(a, b))
-OPENMPS_CUDA_OPERATION(bit_and, ~T(0), a & b)
+OPENMPS_CUDA_OPERATION(bit_and, ~T(0), a& b)
 OPENMPS_CUDA_OPERATION(bit_or, T(0), a | b)
 OPENMPS_CUDA_OPERATION(bit_xor, T(0), a ^ b)
 OPENMPS_CUDA_OPERATION(umin, ~T(0), b < a ? b : a)
@@ -92,11 +82,13 @@ OPENMPS_CUDA_OPERATION(smax, sign_bit<T>, (b ^ sign_bit<T>) > (a ^ sign_bit<T>) 
 template <template <class> class Operation, class T>
 OPENMPS_CUDA_INLINE T reduce_some(unsigned active, T value) {
   const unsigned self = lane();
-#pragma unroll
+  unsigned first_class = 1;  // the lanes 0, 2 half, 4 half, ...
+#pragma unroll 1
   for (unsigned half = 16; half > 0; half /= 2) {
-    const unsigned sources = active & lanes_like(self ^ half, 2 * half);
+    const unsigned sources = active & (first_class << ((self ^ half) & (2 * half - 1)));
     const T other = shuffle(active, value, __builtin_ctz(sources) & 31u);
     value = Operation<T>::apply(value, sources != 0 ? other : Operation<T>::identity());
+    first_class |= first_class << half;
   }
   return value;
 }
@@ -168,9 +160,9 @@ OPENMPS_CUDA_LANES unsigned long openmps_shuffle_u64(unsigned long value, unsign
   return openmps_nvidia::shuffle(::__activemask(), value, lane & 31u);
 }
 
-#define OPENMPS_CUDA_REDUCE(name, suffix, type, operation)            \
+#define OPENMPS_CUDA_REDUCE(name, suffix, type, operation)               \
   OPENMPS_CUDA_LANES type openmps_reduce_##name##_##suffix(type value) { \
-    return openmps_nvidia::reduce<openmps_nvidia::operation>(value);      \
+    return openmps_nvidia::reduce<openmps_nvidia::operation>(value);     \
   }
 OPENMPS_CUDA_REDUCE(add, f32, float, add)
 OPENMPS_CUDA_REDUCE(mul, f32, float, mul)
@@ -188,10 +180,10 @@ OPENMPS_CUDA_REDUCE(smin, u64, unsigned long, smin)
 OPENMPS_CUDA_REDUCE(smax, u64, unsigned long, smax)
 // One instruction from compute capability 8.0 on, for any active lanes.
 #if __CUDA_ARCH__ >= 800
-#define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type)                     \
-  OPENMPS_CUDA_LANES unsigned openmps_reduce_##name##_u32(unsigned value) {          \
-    return static_cast<unsigned>(                                                    \
-        ::__reduce_##builtin##_sync(::__activemask(), static_cast<type>(value)));    \
+#define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type)                  \
+  OPENMPS_CUDA_LANES unsigned openmps_reduce_##name##_u32(unsigned value) {       \
+    return static_cast<unsigned>(                                                 \
+        ::__reduce_##builtin##_sync(::__activemask(), static_cast<type>(value))); \
   }
 #else
 #define OPENMPS_CUDA_REDUCE_WORD(name, operation, builtin, type) \
@@ -208,12 +200,12 @@ OPENMPS_CUDA_REDUCE_WORD(smax, smax, max, int)
 #undef OPENMPS_CUDA_REDUCE_WORD
 #undef OPENMPS_CUDA_REDUCE
 
-#define OPENMPS_CUDA_SCAN(name, suffix, type)                                   \
+#define OPENMPS_CUDA_SCAN(name, suffix, type)                                    \
   OPENMPS_CUDA_LANES type openmps_scan_inclusive_##name##_##suffix(type value) { \
-    return openmps_nvidia::scan<openmps_nvidia::name>(value, false);                \
-  }                                                                             \
+    return openmps_nvidia::scan<openmps_nvidia::name>(value, false);             \
+  }                                                                              \
   OPENMPS_CUDA_LANES type openmps_scan_exclusive_##name##_##suffix(type value) { \
-    return openmps_nvidia::scan<openmps_nvidia::name>(value, true);                 \
+    return openmps_nvidia::scan<openmps_nvidia::name>(value, true);              \
   }
 OPENMPS_CUDA_SCAN(add, f32, float)
 OPENMPS_CUDA_SCAN(mul, f32, float)

@@ -43,8 +43,7 @@ OPENMPS_CUDA_INLINE pair matrix_multiply(pair a, pair b, pair c) {
   const unsigned row = matrix_row(lane()), column_pair = matrix_column(lane()) / 2u;
 #pragma unroll
   for (unsigned k = 0; k < 8; ++k) {
-    const float left =
-        shuffle(kAllLanes, k % 2 == 0 ? a.first : a.second, matrix_lane(row, k / 2));
+    const float left = shuffle(kAllLanes, k % 2 == 0 ? a.first : a.second, matrix_lane(row, k / 2));
     const unsigned source = matrix_lane(k, column_pair);
     c.first = ::fmaf(left, shuffle(kAllLanes, b.first, source), c.first);
     c.second = ::fmaf(left, shuffle(kAllLanes, b.second, source), c.second);
@@ -69,12 +68,14 @@ OPENMPS_CUDA_INLINE pair matrix_multiply_packed(unsigned a, unsigned b, pair c) 
   pair sum = {shuffle(kAllLanes, c.first, here), shuffle(kAllLanes, c.second, here)};
   float below_first = 0.0f, below_second = 0.0f;
   if constexpr (IsBfloat) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
         "{%0, %1, %2, %3};"
         : "+f"(sum.first), "+f"(sum.second), "+f"(below_first), "+f"(below_second)
         : "r"(left), "r"(0u), "r"(right));
   } else {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
         "{%0, %1, %2, %3};"
         : "+f"(sum.first), "+f"(sum.second), "+f"(below_first), "+f"(below_second)
         : "r"(left), "r"(0u), "r"(right));
@@ -86,15 +87,14 @@ OPENMPS_CUDA_INLINE pair matrix_multiply_packed(unsigned a, unsigned b, pair c) 
 }  // namespace openmps_nvidia
 
 #define OPENMPS_CUDA_LANES extern "C" OPENMPS_CUDA_INLINE
-#define OPENMPS_CUDA_MATRIX(suffix, type)                                                        \
-  OPENMPS_CUDA_LANES type openmps_matrix_load_##suffix(                                          \
-      const void* base, unsigned long elements_per_row, bool transpose, unsigned element) {      \
-    return openmps_nvidia::matrix_load<type>(base, elements_per_row, transpose, element);          \
-  }                                                                                              \
-  OPENMPS_CUDA_LANES void openmps_matrix_store_##suffix(type first, type second, void* base,     \
-                                                        unsigned long elements_per_row,          \
-                                                        bool transpose) {                        \
-    openmps_nvidia::matrix_store(first, second, base, elements_per_row, transpose);                \
+#define OPENMPS_CUDA_MATRIX(suffix, type)                                                    \
+  OPENMPS_CUDA_LANES type openmps_matrix_load_##suffix(                                      \
+      const void* base, unsigned long elements_per_row, bool transpose, unsigned element) {  \
+    return openmps_nvidia::matrix_load<type>(base, elements_per_row, transpose, element);    \
+  }                                                                                          \
+  OPENMPS_CUDA_LANES void openmps_matrix_store_##suffix(                                     \
+      type first, type second, void* base, unsigned long elements_per_row, bool transpose) { \
+    openmps_nvidia::matrix_store(first, second, base, elements_per_row, transpose);          \
   }
 OPENMPS_CUDA_MATRIX(f32, float)
 OPENMPS_CUDA_MATRIX(u16, unsigned short)

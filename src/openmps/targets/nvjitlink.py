@@ -1,0 +1,63 @@
+"""PTX to machine code for NVIDIA GPUs, by nvJitLink. Needs no GPU, and no driver that is new."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from openmps.targets.nvrtc import NvidiaRefused, find_binding, missing_library
+
+_SMEM = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """threadgroup_bytes: shared memory that the kernel declares itself."""
+
+    image: bytes
+    threadgroup_bytes: int
+
+
+def assemble(ptx: str, architecture: str) -> Cubin:
+    """Raises NvidiaRefused, and ShaderError where nvJitLink is missing."""
+    linker = _binding()
+    # -v: its messages are the one place that says how much shared memory a kernel declares.
+    options = [f"-arch={architecture}", "-Xptxas=-v"]
+    handle = linker.create(len(options), options)
+    try:
+        data = ptx.encode() + b"\0"
+        try:
+            linker.add_data(handle, linker.InputType.PTX, data, len(data), "openmps:kernel")
+            linker.complete(handle)
+        except linker.nvJitLinkError as error:
+            said = _read(linker.get_error_log_size, linker.get_error_log, handle)
+            raise NvidiaRefused(_text(said) or str(error)) from None
+        image = _read(linker.get_linked_cubin_size, linker.get_linked_cubin, handle)
+        said = _read(linker.get_info_log_size, linker.get_info_log, handle)
+    finally:
+        linker.destroy(handle)
+    found = _SMEM.search(_text(said))
+    return Cubin(image, int(found[1]) if found else 0)
+
+
+@functools.cache
+def _binding() -> Any:
+    linker = find_binding("nvjitlink")
+    try:
+        linker.version()
+    except Exception as error:  # the binding raises what its search for libraries raises
+        raise missing_library("nvJitLink, NVIDIA's linker", "nvidia-nvjitlink", error) from None
+    return linker
+
+
+def _read(size_of: Any, read: Any, handle: int) -> bytes:
+    room = bytearray(size_of(handle))
+    if room:
+        read(handle, room)
+    return bytes(room)
+
+
+def _text(said: bytes) -> str:
+    return said.decode(errors="replace").replace("\0", "\n").strip()
