@@ -109,7 +109,7 @@ class ModelCase:
         return loss
 
     def warm_up(self, steps: int = 3) -> float:
-        first = float(self._step())  # type: ignore[arg-type]
+        first = float(self._step().detach())  # type: ignore[attr-defined]
         for _ in range(steps - 1):
             self._step()
         self._wait()
