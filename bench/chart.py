@@ -1,5 +1,5 @@
-"""The figures of bench/gpu_models.py as a bar chart: how much faster each model is on the GPU than on
-the same machine's CPU, training and evaluation, after the chart of PyTorch's announcement for Macs.
+"""The figures of bench/gpu_models.py as a bar chart: how much faster each model is on the GPU than
+on the same machine's CPU, as in PyTorch's announcement for Macs: training and evaluation.
 
     python bench/chart.py build/gpu/gpu_models.json docs/gpu-speedup.svg
 
@@ -26,11 +26,13 @@ STYLE = """
   text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif }
   .page { fill: #ffffff } .title { fill: #1f2328; font-size: 19px; font-weight: 600 }
   .note, .tick { fill: #59636e; font-size: 13px } .label { fill: #1f2328; font-size: 15px }
-  .value { fill: #1f2328; font-size: 14px; font-weight: 600 }
+  .value { fill: #1f2328; font-size: 14px; font-weight: 600;
+           stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; paint-order: stroke }
   .line { stroke: #d1d9e0; stroke-width: 1 } .floor { stroke: #818b98; stroke-width: 1.5 }
   .training { fill: #0969da } .evaluation { fill: #8250df }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117 } .title, .label, .value { fill: #f0f6fc }
+    .value { stroke: #0d1117 }
     .note, .tick { fill: #9198a1 } .line { stroke: #2f353d } .floor { stroke: #656c76 }
     .training { fill: #4493f8 } .evaluation { fill: #ab7df8 }
   }

@@ -41,7 +41,9 @@ def random(*shape: int) -> Tensor:
     return torch.randn(*shape, device="mps")
 
 
-def agree(name: str, found: Tensor, *others: Tensor, rtol: float = 1e-4, atol: float = 1e-5) -> None:
+def agree(
+    name: str, found: Tensor, *others: Tensor, rtol: float = 1e-4, atol: float = 1e-5
+) -> None:
     for expected in others:
         try:
             torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
@@ -129,9 +131,7 @@ def rows(metal: Any, hand: ByHand) -> list[Row]:
         by_hand()
         agree(name, y, z, expected())
         moved = 8 * count * length / 1e9
-        found.append(
-            row(f"{name}, 16 K rows of 4096", compare(by_hand, in_metal), moved, "GB/s")
-        )
+        found.append(row(f"{name}, 16 K rows of 4096", compare(by_hand, in_metal), moved, "GB/s"))
     return found
 
 

@@ -128,7 +128,7 @@ def vgg16() -> nn.Module:
 
 
 class BertBase(nn.Module):
-    """transformers' own BERT-base classifier with fresh weights, without its wrapping of results."""
+    """transformers' own BERT-base classifier with fresh weights; gives the logits alone."""
 
     def __init__(self) -> None:
         super().__init__()

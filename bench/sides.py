@@ -62,7 +62,9 @@ def environment(engine: str) -> dict[str, str]:
 class Side:
     """A worker process: the script again, told to serve a device."""
 
-    def __init__(self, script: str, device: str, engine: str, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, script: str, device: str, engine: str, arguments: Sequence[str] = ()
+    ) -> None:
         self.device = device
         self._process = subprocess.Popen(
             [sys.executable, script, *arguments, "--serve", device],
