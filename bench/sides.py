@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,10 @@ from measure import Pair
 
 # A Mac with room for every model here: what is measured is speed, not a small Mac's limits.
 MAC = "M3 Ultra 512GB"
+
+
+class CaseFailed(SystemExit):
+    """What a worker could not do; it lives on, and other cases may work."""
 
 
 class Case(Protocol):
@@ -87,7 +92,10 @@ class Side:
         line = self._process.stdout.readline()
         if not line:
             self._died("its answer")
-        return json.loads(line)
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise CaseFailed(f"{self.device}: {answer['failed']}")
+        return answer["done"]
 
     def ask(self, command: str, *arguments: object) -> Any:
         self.tell(command, *arguments)
@@ -119,8 +127,14 @@ def open_on(sides: Sequence[Side], case: str) -> list[float]:
     """Builds the case on each side, at the same time, then warms up one after the other."""
     for side in sides:
         side.tell("open", case)
-    for side in sides:
-        side.hear()
+    failures = []
+    for side in sides:  # every answer must be heard, or the next would be taken for it
+        try:
+            side.hear()
+        except CaseFailed as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
     return [side.ask("warm_up") for side in sides]
 
 
@@ -163,9 +177,9 @@ def serve(device: str, make: Callable[[str, str], Case]) -> None:
     import torch
 
     case: Case | None = None
-    for line in sys.stdin:
-        command, *arguments = json.loads(line)
-        answer: object = None
+
+    def obey(command: str, *arguments: Any) -> object:
+        nonlocal case
         if command == "open":
             case = make(arguments[0], device)
         elif command == "close":
@@ -173,6 +187,13 @@ def serve(device: str, make: Callable[[str, str], Case]) -> None:
             gc.collect()
             torch.get_device_module(device).empty_cache()
         else:
-            answer = getattr(case, command)(*arguments)
+            return getattr(case, command)(*arguments)
+        return None
+
+    for line in sys.stdin:
+        try:
+            answer = {"done": obey(*json.loads(line))}
+        except Exception:
+            answer = {"failed": traceback.format_exc()}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

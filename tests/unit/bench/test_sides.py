@@ -24,9 +24,11 @@ from sides import serve
 class Case:
     def __init__(self, name, device):
         print("a library prints this")
+        if name == "broken":
+            raise ValueError("no such case")
         self.name, self.turn = name, 0
     def warm_up(self):
-        if self.name == "broken":
+        if self.name == "deadly":
             sys.exit(3)
         return 7.0
     def seconds(self, calls):
@@ -58,7 +60,14 @@ def test_both_sides_measure_in_turn(pair) -> None:  # type: ignore[no-untyped-de
 
 def test_a_side_that_dies_is_named(pair) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(SystemExit, match=r"the process of mps ended with 3 before its answer"):
-        sides.open_on(pair, "broken")
+        sides.open_on(pair, "deadly")
+
+
+def test_a_case_that_fails_leaves_both_sides_ready(pair) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(sides.CaseFailed, match=r"ValueError: no such case"):
+        sides.compare_in_turn(*pair, "broken", round_s=1.0, rounds=1)
+    sides.close_on(pair)
+    assert sides.open_on(pair, "fine") == [7.0, 7.0]
 
 
 def test_workers_see_no_settings_but_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +96,7 @@ def test_goals_are_met_or_missed_by_their_direction() -> None:
         False,
     ]
     assert report.Row("x", 1, 1, "us", 5.0).met is None
+    assert report.Row.without_figures("x", 0.98).met is False
 
 
 def test_rows_survive_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
