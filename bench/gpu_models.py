@@ -1,0 +1,233 @@
+"""Throughput of whole models on an NVIDIA GPU: `mps` on the CUDA engine against `cuda`, and against
+this machine's CPU engine.
+
+    scripts/gpu bench gpu_models
+    python bench/gpu_models.py --models "VGG-16" --only gpu
+
+Goal: 0.98 of cuda's items per second. One program text, in a process for each device, measured in
+turn; torch's defaults for TF32 and cuDNN. The optimizer is asked to be fused: left alone, torch's
+Python takes a grouped one on cuda and a loop over the weights on mps, as it does on a Mac
+(`--optimizer default` measures that).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from gpu_report import Row, keep, show
+from sides import CaseFailed, Side, close_on, compare_in_turn, serve, two_sides
+
+GOAL = 0.98
+ROUND_S = 0.15
+ROUNDS = 7
+CPU_S = 4.0  # a case on the CPU engine takes no further step after this long
+TITLE = "Models: items per second on cuda and on mps"
+
+
+class Model(NamedTuple):
+    name: str
+    batch: int
+    classes: int
+    adam: bool
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model("ResNet-50", 128, 1000, adam=False),
+        Model("BERT-base", 64, 2, adam=True),
+        Model("VGG-16", 64, 1000, adam=False),
+    )
+}
+# Evaluation first: until a step is taken, both sides have the same weights, and so the same loss.
+CASES = [
+    (mode, precision)
+    for mode in ("evaluation", "training")
+    for precision in ("fp32", "bf16 autocast")
+]
+
+
+class ModelCase:
+    """A model, a batch and an optimizer on a device; `seconds` runs steps of one kind."""
+
+    def __init__(self, case: str, device: str, optimizer: str, scale: int) -> None:
+        import torch
+
+        name, mode, precision = case.split(" / ")
+        model = MODELS[name]
+        self._torch = torch
+        self._device = device
+        self._bf16 = precision != "fp32"
+        torch.manual_seed(0)
+        self._model = make(name).to(device)
+        batch = max(2, model.batch // scale)
+        if name == "BERT-base":
+            inputs = torch.randint(30522, (batch, 128))
+        else:
+            inputs = torch.randn(batch, 3, 224, 224)
+        self._inputs = inputs.to(device)
+        self._targets = (torch.arange(batch) % model.classes).to(device)
+        self._step: Callable[[], object]
+        if mode == "evaluation":
+            self._model.eval()
+            self._step = self.evaluate
+        else:
+            fused = {"fused": True} if optimizer == "fused" else {}
+            weights = self._model.parameters()
+            self._optimizer: torch.optim.Optimizer = (
+                torch.optim.AdamW(weights, lr=1e-5, **fused)
+                if model.adam
+                else torch.optim.SGD(weights, lr=1e-3, momentum=0.9, **fused)
+            )
+            self._step = self.train
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        if not self._bf16:
+            return contextlib.nullcontext()
+        return self._torch.autocast(self._device, dtype=self._torch.bfloat16)
+
+    def _loss(self) -> object:
+        with self._autocast():
+            outputs = self._model(self._inputs)
+            return self._torch.nn.functional.cross_entropy(outputs, self._targets)
+
+    def evaluate(self) -> object:
+        with self._torch.no_grad():
+            return self._loss()
+
+    def train(self) -> object:
+        self._optimizer.zero_grad()
+        loss = self._loss()
+        loss.backward()  # type: ignore[attr-defined]
+        self._optimizer.step()
+        return loss
+
+    def warm_up(self, steps: int = 3) -> float:
+        first = float(self._step().detach())  # type: ignore[attr-defined]
+        for _ in range(steps - 1):
+            self._step()
+        self._wait()
+        return first
+
+    def seconds(self, calls: int) -> float:
+        self._step()  # the other process has used the card meanwhile
+        return self.seconds_at_once(calls)
+
+    def seconds_at_once(self, calls: int) -> float:
+        self._wait()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            self._step()
+        self._wait()
+        return (time.perf_counter() - begin) / calls
+
+    def seconds_within(self, limit_s: float) -> float:
+        """Of a step, after one that is not counted; as many as begin within the limit."""
+        begin = time.perf_counter()
+        self.warm_up(1)
+        times = [self.seconds_at_once(1)]
+        while len(times) < 3 and time.perf_counter() - begin < limit_s:
+            times.append(self.seconds_at_once(1))
+        return sorted(times)[len(times) // 2]
+
+    def _wait(self) -> None:
+        self._torch.get_device_module(self._device).synchronize()
+
+
+def make(name: str):  # type: ignore[no-untyped-def]
+    from models import BertBase, resnet50, vgg16
+
+    return {"ResNet-50": resnet50, "BERT-base": BertBase, "VGG-16": vgg16}[name]()
+
+
+def check(mode: str, losses: list[float]) -> None:
+    """Speed is worth nothing where the results differ. Dropout draws differently on each side."""
+    close = 0.02 if mode == "evaluation" else 0.25
+    if not all(map(math.isfinite, losses)) or not math.isclose(*losses, rel_tol=close):
+        raise CaseFailed(f"the losses differ: cuda {losses[0]}, mps {losses[1]}")
+
+
+def on_gpu(names: list[str], options: list[str], batch: Callable[[str], int]) -> Iterator[Row]:
+    with two_sides(__file__, options) as (cuda, mps):
+        for name in names:
+            for mode, precision in CASES:
+                case = f"{name} / {mode} / {precision}"
+                what = f"{name}, {mode}, {precision}"
+                try:
+                    pair, losses = compare_in_turn(cuda, mps, case, round_s=ROUND_S, rounds=ROUNDS)
+                    check(mode, losses)
+                except CaseFailed as failure:
+                    print(f"{what}: {failure}", flush=True)
+                    yield Row.without_figures(what, GOAL)
+                    close_on((cuda, mps))
+                    continue
+                rates = batch(name) / pair.base_s, batch(name) / pair.other_s
+                yield Row(what, *rates, "items/s", pair.base_s / pair.other_s, GOAL)
+
+
+def on_cpu(names: list[str], options: list[str], batch: Callable[[str], int]) -> dict[str, float]:
+    """Items per second on the CPU engine, in fp32."""
+    found = {}
+    side = Side(__file__, "mps", "cpu", options)
+    try:
+        for name in names:
+            for mode in ("training", "evaluation"):
+                side.ask("open", f"{name} / {mode} / fp32")
+                found[f"{name}, {mode}, fp32"] = batch(name) / side.ask("seconds_within", CPU_S)
+                side.ask("close")
+                rate = found[f"{name}, {mode}, fp32"]
+                print(f"CPU engine: {name}, {mode}, fp32: {rate:.1f} items/s", flush=True)
+    finally:
+        side.close()
+    return found
+
+
+def against_cpu(rows: list[Row], cpu: dict[str, float]) -> list[Row]:
+    """What the chart shows: the GPU's speed over the CPU engine's."""
+    return [
+        Row(f"{row.what}: over the CPU engine", cpu[row.what], row.mps, "items/s", faster)
+        for row in rows
+        if row.what in cpu
+        for faster in [row.mps / cpu[row.what]]
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--only", choices=("gpu", "cpu"))
+    parser.add_argument("--optimizer", choices=("fused", "default"), default="fused")
+    parser.add_argument("--scale", type=int, default=1, help="divides the batches, for trying out")
+    parser.add_argument("--serve", metavar="DEVICE", help="for the worker processes")
+    options = parser.parse_args()
+    if options.serve:
+        serve(
+            options.serve,
+            lambda case, device: ModelCase(case, device, options.optimizer, options.scale),
+        )
+        return
+
+    def batch(name: str) -> int:
+        return max(2, MODELS[name].batch // options.scale)
+
+    passed_on = ["--optimizer", options.optimizer, "--scale", str(options.scale)]
+    rows: list[Row] = []
+    if options.only != "cpu":
+        for row in on_gpu(options.models, passed_on, batch):
+            print(row.line(), flush=True)
+            rows.append(row)
+            keep("gpu_models", TITLE, rows)  # what is there counts, should time run out
+    cpu = {} if options.only == "gpu" else on_cpu(options.models, passed_on, batch)
+    rows += against_cpu(rows, cpu)
+    show(TITLE, rows)
+    keep("gpu_models", TITLE, rows, cpu=cpu, optimizer=options.optimizer)
+
+
+if __name__ == "__main__":
+    main()
