@@ -1,7 +1,7 @@
 """Holds what mps answers to what the cpu answers to the same question.
 
 On the CPU engine the answers have the same bits. On the CUDA engine other kernels compute them:
-shapes, dtypes, strides and whole numbers are the same, and floats are as close as `tolerances` says.
+shapes, dtypes, strides and whole numbers are the same, and floats as close as `tolerances` says.
 """
 
 from __future__ import annotations
