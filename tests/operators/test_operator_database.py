@@ -59,7 +59,8 @@ LOOSE = {"linalg.lstsq", "linalg.lstsq.grad_oriented"}
 # In PyTorch's table, yet made of operators that a Mac has: svd_lowrank fails there because it is
 # random, grid_sample and pinv failed for reasons of their values until torch 2.12.
 RUNS = {"masked.median", "nn.functional.grid_sample", "linalg.pinvsingular"}
-if installed_operators(find_torch().folder).dense["aten::linalg_qr.out"].status is Status.NATIVE:
+OPERATORS = installed_operators(find_torch().folder).dense
+if OPERATORS["aten::linalg_qr.out"].status is Status.NATIVE:
     RUNS.add("svd_lowrank")
 
 # Not in the table, yet missing: the first is in another one, the second is not tested there.
@@ -89,6 +90,8 @@ def table(name: str) -> set[str]:
 
 REFUSED = (table("UNIMPLEMENTED_XFAILLIST") | UNLISTED) - RUNS
 REFUSED_GRADIENTS = table("XFAILLIST_GRAD")
+if OPERATORS["aten::grid_sampler_2d_backward"].status is Status.MISSING:
+    REFUSED_GRADIENTS.add("nn.functional.grid_sample")
 
 REFUSALS = (
     "is not currently implemented for the MPS device",
