@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,52 @@ import openmps
 openmps.activate()
 
 import torch  # noqa: E402
+from torch.torch_version import TorchVersion  # noqa: E402
+
+from openmps.device.activation import active  # noqa: E402
+from openmps.device.core import find_torch  # noqa: E402
+from openmps.device.rules import installed_operators  # noqa: E402
+from openmps.mac.operators import Status  # noqa: E402
+
+ACTIVE = active()
+assert ACTIVE is not None
+ENGINE = ACTIVE.engine
+RELEASE = "torch " + torch.__version__.split("+")[0]
+if ENGINE == "cuda":
+    # cuDNN rounds the factors of float32 convolutions to 10 bits, unless it is told not to. The
+    # suite compares with a CPU, which keeps all 23.
+    torch.backends.cudnn.allow_tf32 = False
+
+
+@pytest.fixture(scope="session")
+def engine() -> str:
+    """Where mps tensors live: "cpu" or "cuda"."""
+    return ENGINE
+
+
+@cache
+def mac_has(operator: str) -> bool:
+    """Whether the Mac build of the installed torch has a kernel for `operator`."""
+    found = installed_operators(find_torch().folder).dense.get(operator)
+    return found is not None and found.status is not Status.MISSING
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what cannot apply here, and says why: by the markers of pyproject.toml."""
+    for mark in item.iter_markers("cpu_engine"):
+        if ENGINE != "cpu":
+            pytest.skip(f"the CPU engine's alone: {mark.args[0]}")
+    for mark in item.iter_markers("cuda_engine"):
+        if ENGINE != "cuda":
+            pytest.skip(f"the CUDA engine's alone: {mark.args[0]}")
+    for mark in item.iter_markers("needs_operators"):
+        missing = [operator for operator in mark.args if not mac_has(operator)]
+        if missing:
+            pytest.skip(f"{RELEASE} has no mps kernel for {', '.join(missing)}")
+    for mark in item.iter_markers("needs_torch"):
+        first, what = mark.args
+        if TorchVersion(torch.__version__) < first:
+            pytest.skip(f"{RELEASE} {what}")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

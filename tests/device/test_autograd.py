@@ -414,6 +414,7 @@ def test_gradient_checkpoint_early_stop_with_nested_blocks():
     )
 
 
+@pytest.mark.cpu_engine("a queue is kept fed by autograd's own thread")
 def test_backward_runs_in_the_calling_thread():
     """A second thread would bring a second team of OpenMP workers, in the first one's way."""
     threads = []

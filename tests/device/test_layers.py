@@ -287,6 +287,7 @@ def test_upsampling_modules_agree():
         assert_module_agrees(module, torch.randn(2, 3, 4, 5, requires_grad=True))
 
 
+@pytest.mark.needs_operators("aten::grid_sampler_2d_backward")
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sampling_agrees(mode, padding):
@@ -330,13 +331,19 @@ def test_shuffling_modules_agree(fallback):
         assert_agrees(nn.ChannelShuffle(2), torch.randn(2, 8, 3, 4))
 
 
-def test_distances_agree():
-    def points():
-        return [torch.randn(4, 3, requires_grad=True) for _ in range(2)]
+def points():
+    return [torch.randn(4, 3, requires_grad=True) for _ in range(2)]
 
+
+def test_distances_of_pairs_agree():
     torch.manual_seed(0)
     assert_module_agrees(nn.CosineSimilarity(), *points())
     assert_module_agrees(nn.PairwiseDistance(), *points())
+
+
+@pytest.mark.needs_operators("aten::_cdist_backward")
+def test_distances_of_all_pairs_agree():
+    torch.manual_seed(0)
     assert_agrees(torch.cdist, *points())
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+import torch
 
 from openmps.mac.chips import parse_mac
 
@@ -71,7 +70,7 @@ answer = [error(take, 10), error(take, 5000), error(take, 3 * MIB)]
     assert programs.run(program) == [text.format(size) for size in sizes]
 
 
-@pytest.mark.skipif(os.environ.get("OPENMPS_ENGINE") == "cuda", reason="measures CPU memory")
+@pytest.mark.cpu_engine("measures the memory of the host")
 def test_nothing_is_taken_from_the_machine_before_the_check(programs):
     program = """
 def peak():
@@ -94,6 +93,9 @@ answer = [
     assert programs.run(program) == ["MPS backend out of memory"] * 5 + [True, True]
 
 
+@pytest.mark.skipif(
+    not hasattr(torch._C, "_mps_maxBufferLength"), reason=f"torch {torch.__version__} cannot ask"
+)
 def test_buffers_have_a_largest_size(programs):
     program = """
 limit = torch._C._mps_maxBufferLength()
@@ -188,7 +190,7 @@ answer = [driver(), error(lambda: take(3.5 * GIB)), driver()]
     assert programs.run(program, **{LOW: low}) == [int(7.5 * 2**30), None, int(after * 2**30)]
 
 
-@pytest.mark.skipif(os.environ.get("OPENMPS_ENGINE") == "cuda", reason="fills CPU memory")
+@pytest.mark.cpu_engine("fills the memory of the host")
 def test_a_machine_without_the_memory_says_so(programs):
     program = """
 import resource
@@ -207,6 +209,7 @@ answer = [text, len(kept) * 2 * GIB == now, small.sum().item()]
     assert rest == [True, 4.0]
 
 
+@pytest.mark.cpu_engine("a card's driver does not survive a fork")
 def test_a_forked_child_may_free_what_it_inherits(programs):
     program = """
 import os, threading

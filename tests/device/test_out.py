@@ -140,11 +140,16 @@ def test_reductions_write_their_out():
         assert_matches(out, function(LEFT, 1))
 
 
-def test_linear_algebra_writes_its_outs():
+def test_an_inverse_is_written_into_its_out():
     matrix = torch.tensor([[4.0, 1.0], [1.0, 3.0]])
     inverse = torch.empty(0, device="mps")
     torch.linalg.inv(matrix.to("mps"), out=inverse)
     assert_matches(inverse, torch.linalg.inv(matrix))
+
+
+@pytest.mark.needs_operators("aten::linalg_qr.out")
+def test_a_decomposition_writes_both_its_outs():
+    matrix = torch.tensor([[4.0, 1.0], [1.0, 3.0]])
     outs = tuple(torch.empty(0, device="mps") for _ in range(2))
     torch.linalg.qr(matrix.to("mps"), out=outs)
     assert_matches(outs, tuple(torch.linalg.qr(matrix)))

@@ -91,6 +91,7 @@ def in_forked_child(function):
     return pickle.loads(answer)
 
 
+@pytest.mark.cpu_engine("a card's driver does not survive a fork")
 def test_a_forked_child_computes_on_mps():
     parent = torch.arange(4.0, device="mps")
 
@@ -103,7 +104,35 @@ def test_a_forked_child_computes_on_mps():
     assert_matches(parent, torch.arange(4.0))
 
 
+@pytest.mark.cuda_engine("elsewhere nothing is lost in a fork")
+def test_a_forked_child_of_a_process_that_used_the_card_is_told_so():
+    parent = torch.arange(4.0, device="mps")
+    told = in_forked_child(lambda: (parent + 1).sum().item())
+    assert isinstance(told, str)
+    assert "CUDA" in told
+    assert_matches(parent + 1, torch.arange(4.0) + 1)
+
+
+def test_a_child_forked_before_the_first_use_computes_on_mps(python):
+    done = python(
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        "import os, torch\n"
+        "assert torch.backends.mps.is_available()\n"
+        "child = os.fork()\n"
+        "total = torch.arange(4.0, device='mps').sum().item()\n"
+        "assert total == 6.0, total\n"
+        "if child == 0:\n"
+        "    os._exit(0)\n"
+        "print(os.waitpid(child, 0)[1])\n",
+        OPENMPS="1",
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 # The threads that run backward() on an accelerator do not survive a fork; torch says so.
+@pytest.mark.cpu_engine("a card's driver does not survive a fork, and says so first")
 def test_backward_in_a_forked_child_is_refused_once_the_parent_used_it():
     def differentiate():
         leaf = torch.ones(3, device="mps", requires_grad=True)
@@ -125,13 +154,14 @@ def test_a_started_process_has_the_device_too():
     assert done.stdout.strip() == "2.0", done.stderr
 
 
-def test_a_process_that_leaves_tensors_behind_exits_quietly():
+def test_a_process_that_leaves_tensors_behind_exits_quietly(engine):
+    alias = "alias = torch._C._mps_host_alias_storage(keep.detach().untyped_storage())\n"
     done = run(
         "import torch\n"
         "keep = torch.ones(10, device='mps', requires_grad=True)\n"
         "(keep * 2).sum().backward()\n"
         "event = torch.mps.Event()\n"
-        "alias = torch._C._mps_host_alias_storage(keep.detach().untyped_storage())\n"
+        f"{alias if engine == 'cpu' else ''}"
         "import threading\n"
         "threading.Thread(target=lambda: torch.ones(3, device='mps') + 1).start()\n"
     )

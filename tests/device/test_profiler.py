@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
+
+# torch 2.11 says so of every profile.
+pytestmark = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events at the end of each")
 
 
 def train():

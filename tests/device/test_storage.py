@@ -7,6 +7,8 @@ import torch
 
 from .agreement import assert_matches
 
+shares_bytes = pytest.mark.cpu_engine("a card's memory has no address on the host")
+
 
 def alias_of(tensor):
     """A cpu tensor over the bytes of a float32 mps tensor."""
@@ -14,6 +16,7 @@ def alias_of(tensor):
     return torch.empty(0).set_(storage)
 
 
+@shares_bytes
 def test_host_alias_has_the_same_address_and_size():
     tensor = torch.arange(6.0, device="mps")
     alias = torch._C._mps_host_alias_storage(tensor.untyped_storage())
@@ -22,6 +25,7 @@ def test_host_alias_has_the_same_address_and_size():
     assert alias.nbytes() == tensor.untyped_storage().nbytes()
 
 
+@shares_bytes
 def test_writes_through_the_alias_are_seen_by_operators():
     tensor = torch.zeros(4, device="mps")
     alias = alias_of(tensor)
@@ -29,6 +33,7 @@ def test_writes_through_the_alias_are_seen_by_operators():
     assert_matches(tensor * 2, torch.arange(4.0) * 2)
 
 
+@shares_bytes
 def test_writes_of_operators_are_seen_through_the_alias():
     tensor = torch.zeros(4, device="mps")
     alias = alias_of(tensor)
@@ -39,6 +44,7 @@ def test_writes_of_operators_are_seen_through_the_alias():
     assert tensor.device.type == "mps"
 
 
+@shares_bytes
 @pytest.mark.parametrize(
     "make",
     [
@@ -61,6 +67,7 @@ def test_results_have_an_alias_too(make):
     assert_matches(result, torch.full_like(result.cpu(), 42))
 
 
+@shares_bytes
 def test_alias_of_a_view_is_the_alias_of_its_base():
     tensor = torch.arange(6.0, device="mps")
     alias = torch._C._mps_host_alias_storage(tensor[2:].untyped_storage())
@@ -68,6 +75,7 @@ def test_alias_of_a_view_is_the_alias_of_its_base():
     assert alias.nbytes() == 24
 
 
+@shares_bytes
 def test_alias_outlives_the_tensor():
     gc.collect()
     before = torch.mps.current_allocated_memory()
@@ -80,6 +88,15 @@ def test_alias_outlives_the_tensor():
     del alias, churn
     gc.collect()
     assert torch.mps.current_allocated_memory() == before
+
+
+@pytest.mark.cuda_engine("elsewhere there is an alias")
+def test_a_card_has_no_alias_on_the_host():
+    with pytest.raises(RuntimeError) as refused:
+        torch._C._mps_host_alias_storage(torch.ones(2, device="mps").untyped_storage())
+    assert str(refused.value) == (
+        "getHostAliasStorage: storage is not backed by a shared (unified) MTLBuffer"
+    )
 
 
 def test_alias_of_something_else_raises():

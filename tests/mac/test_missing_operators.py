@@ -96,6 +96,32 @@ THROUGH_OUT = {
 }
 
 
+# Kernels that came to the Mac build one after the other: what runs with one torch, another lacks.
+CAME_LATER = {
+    "aten::index_reduce.out": lambda: m.clone().index_reduce_(0, i[:1], m[:1], "amax"),
+    "aten::linalg_qr.out": lambda: torch.linalg.qr(m),
+    "aten::grid_sampler_2d_backward": lambda: torch.ops.aten.grid_sampler_2d_backward(
+        v[:, :, 0], v[:, :, 0], on_mps(torch.zeros(1, 4, 4, 2)), 0, 0, False, [True, True]
+    ),
+    "aten::grid_sampler_3d_backward": lambda: torch.ops.aten.grid_sampler_3d_backward(
+        v, v, on_mps(torch.zeros(1, 4, 4, 4, 3)), 0, 0, False, [True, True]
+    ),
+    "aten::_cdist_backward": lambda: torch.ops.aten._cdist_backward(m, m, m, 2.0, m),
+}
+
+
+@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")
+@pytest.mark.parametrize("operator", CAME_LATER)
+def test_an_operator_is_there_once_its_release_has_it(operator: str) -> None:
+    status = installed_operators(find_torch().folder).dense[operator].status
+    if status is not Status.MISSING:
+        CAME_LATER[operator]()
+        return
+    with pytest.raises(NotImplementedError) as refused:
+        CAME_LATER[operator]()
+    assert str(refused.value) == missing(operator)
+
+
 def skip_if_a_newer_torch_has(operator: str) -> None:
     if torch.__version__.startswith("2.13."):
         return

@@ -148,6 +148,9 @@ def test_fast_math_is_asked_for(
     assert language_options((26, 0)).fast_math is fast
 
 
+@pytest.mark.skipif(
+    not hasattr(torch.mps, "load_metallib"), reason=f"torch {torch.__version__} loads no metallib"
+)
 def test_binary_libraries_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "square.metallib"
     file.write_bytes(b"MTLB")

@@ -9,7 +9,14 @@ import torch
 
 from openmps.device.rules import installed_operators
 from openmps.mac.dtype_names import mask, number
-from openmps.mac.dtypes import REFUSED, WIDENED, Refusal, expand, expand_widened
+from openmps.mac.dtypes import (
+    REFUSED,
+    WIDENED,
+    WIDENED_ON_CUDA,
+    Refusal,
+    expand,
+    expand_widened,
+)
 from openmps.mac.operators import Status
 
 
@@ -203,6 +210,13 @@ def test_widened() -> None:
     assert found["aten::sin"] == ((mask("complex32"), number("complex64")),)
 
 
+def test_widened_on_cuda() -> None:
+    found = expand_widened(["aten::mm", "aten::angle", "aten::sin"], WIDENED_ON_CUDA)
+    assert found["aten::mm"] == ((mask("uint8 int8 int16 int32 int64"), -1),)
+    assert found["aten::angle"] == ((mask("float16 bfloat16"), number("float32")),)
+    assert "aten::sin" not in found
+
+
 @pytest.mark.parametrize(
     "name",
     ["max_unpool2d", "max_pool2d_with_indices_backward", "nll_loss_forward", "gather", "kthvalue"],
@@ -223,7 +237,9 @@ def test_what_is_widened_is_not_refused() -> None:
     assert clashes == []
 
 
-@pytest.mark.parametrize("rules", [REFUSED, WIDENED], ids=["refused", "widened"])
+@pytest.mark.parametrize(
+    "rules", [REFUSED, WIDENED, WIDENED_ON_CUDA], ids=["refused", "widened", "widened_on_cuda"]
+)
 def test_every_name_in_the_tables_exists(rules: tuple[Refusal, ...]) -> None:
     table = {name.removeprefix("aten::") for name in installed_names()}
     operators = {name.partition(".")[0] for name in table}

@@ -39,6 +39,8 @@ print("a Metal kernel ran")
 
 def examine() -> bool:
     """Prints the report; True if the device works on the CPU and on the chosen engine."""
+    # Were torch to activate in this process, it would hide the GPUs that are looked for.
+    os.environ[settings.ACTIVE.variable] = "0"
     console = Console()
     facts = Table(show_header=False, box=None, pad_edge=False)
     for name, probe in _FACTS.items():

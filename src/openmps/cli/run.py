@@ -54,7 +54,8 @@ def _check_program(command: list[str]) -> None:
 
 def _check_possible(environment: dict[str, str]) -> None:
     """Fails here, with a clear error, what would otherwise be a warning inside the program."""
-    os.environ.update(environment)
+    # Not the program yet: were torch to activate here, it would hide the GPUs that are looked for.
+    os.environ.update({**environment, settings.ACTIVE.variable: "0"})
     check_installed()
     parse_mac(settings.MAC.read(), settings.MACOS.read())
     if sys.platform == "darwin":

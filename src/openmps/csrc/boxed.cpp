@@ -130,7 +130,8 @@ void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* s
   if (check != nullptr && is_strict()) check(schema, stack->data() + first);
   if (rules != nullptr) {
     if (is_strict()) enforce(*rules, schema, *stack, first);
-    if (backing().is_cpu() && needs_widening(*rules, *stack, first)) {
+    if (has_dtypes(rules->on_host, *stack, first)) return run_on_host(op, stack);
+    if (has_dtypes(rules->widened, *stack, first)) {
       profiler::Scope scope;
       if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
       return run_widened(*rules, op, stack, on_backing);

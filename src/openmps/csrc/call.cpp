@@ -29,6 +29,12 @@ const std::unordered_set<std::string_view> kTakesCpuTensors = {
     "aten::_nested_view_from_buffer",
 };
 
+// Where CUDA wants a number on its own device, and a Mac, like the CPU, does not.
+const std::unordered_set<std::string_view> kTakesNoCpuNumbersOnCuda = {
+    "aten::clamp",      "aten::clamp_",    "aten::clamp_min",
+    "aten::clamp_min_", "aten::clamp_max", "aten::clamp_max_",
+};
+
 bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides() &&
          a.storage_offset() == b.storage_offset();
@@ -79,7 +85,8 @@ at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
                 "indices should be either on cpu or on the same device as the indexed tensor (",
                 argument.device(), ")");
     check_same_device(op_, argument, written);
-    return argument;
+    const bool must_move = !backing().is_cpu() && kTakesNoCpuNumbersOnCuda.count(op_) != 0;
+    return must_move ? argument.to(backing().device) : argument;
   }
   for (auto& known : arguments_) {
     if (known.mps.is_same(argument)) {  // kernels ask whether `out` is `self`

@@ -26,7 +26,16 @@ bool has_something_to_copy(Tensor& self, const Tensor& source) {
   return true;
 }
 
+// CUDA forgets, between two devices, that what is not contiguous was to be negated or conjugated.
+bool must_resolve(const Tensor& self, const Tensor& source) {
+  return !backing().is_cpu() && is_mps(self) != is_mps(source) &&
+         (source.is_neg() || source.is_conj());
+}
+
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
+  if (must_resolve(self, source)) {
+    return copy_(self, source.resolve_conj().resolve_neg(), non_blocking);
+  }
   profiler::Scope scope;
   // Natively some copies are kernels: operations.
   if (profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation)) {

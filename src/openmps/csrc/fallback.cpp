@@ -27,19 +27,19 @@ bool fallback_is_enabled() {
   return value != nullptr && std::strcmp(value, "0") != 0;
 }
 
-void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+}  // namespace
+
+void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const profiler::FallbackScope scope(op, *stack);
   // Real copies there and back, as on a Mac: that is what makes a fallback slow.
   at::native::cpu_fallback(op, stack);
 }
 
-}  // namespace
-
 void always_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   TORCH_WARN_ONCE("The operator '", op.schema().operator_name(),
                   "' is not currently supported on the MPS backend and will fall back to run on "
                   "the CPU. This may have performance implications.");
-  run_on_cpu(op, stack);
+  run_on_host(op, stack);
 }
 
 void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,

@@ -12,4 +12,7 @@ void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet, torch:
 // The few that a Mac runs on the CPU whatever the program asked for.
 void always_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack);
 
+// Copies there and back.
+void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
 }  // namespace openmps

@@ -83,6 +83,10 @@ void add_refusal(const std::string& op, Refusal refusal) {
 
 void add_widening(const std::string& op, Widening widening) {
   auto& rules = all_rules()[op];
+  if (widening.through == kOnHost) {
+    rules.on_host |= widening.dtypes;
+    return;
+  }
   rules.widened |= widening.dtypes;
   rules.widenings.push_back(widening);
 }

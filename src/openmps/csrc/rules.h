@@ -27,20 +27,23 @@ struct Refusal {
   std::string text;   // with {dtype}, {metal}, {op} and {layout}
 };
 
-// Dtypes that a Mac has a kernel for and PyTorch's CPU has not: computed in another one.
+// Dtypes that a Mac has a kernel for and PyTorch's backing device has not: computed in another one,
+// or on the host.
 struct Widening {
   DtypeMask dtypes;
   c10::ScalarType through;
 };
+inline constexpr auto kOnHost = static_cast<c10::ScalarType>(-1);
 
 struct Rules {
   std::vector<Refusal> refusals;
   std::vector<Widening> widenings;
   DtypeMask refused = 0;
   DtypeMask widened = 0;
+  DtypeMask on_host = 0;
 
   // An operator none of whose tensors is in here passes at once.
-  DtypeMask special() const { return refused | widened; }
+  DtypeMask special() const { return refused | widened | on_host; }
 };
 
 // The rules of "aten::name.overload", or nullptr. Valid for ever.

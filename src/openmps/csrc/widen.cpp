@@ -93,12 +93,13 @@ class Widener {
 
 }  // namespace
 
-bool needs_widening(const Rules& rules, const torch::jit::Stack& stack, size_t first) {
+bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first) {
+  if (dtypes == 0) return false;
   for (size_t i = first; i < stack.size(); ++i) {
-    if (stack[i].isTensor() && (mask_of(stack[i].toTensor()) & rules.widened)) return true;
+    if (stack[i].isTensor() && (mask_of(stack[i].toTensor()) & dtypes)) return true;
     if (!stack[i].isTensorList()) continue;
     for (const Tensor& tensor : stack[i].toTensorList()) {
-      if (mask_of(tensor) & rules.widened) return true;
+      if (mask_of(tensor) & dtypes) return true;
     }
   }
   return false;

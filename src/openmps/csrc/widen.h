@@ -1,5 +1,5 @@
-// Dtypes that a Mac computes in and PyTorch's CPU kernels do not: the operator runs on wider copies
-// of its arguments, and what it made or wrote is narrowed again.
+// Dtypes that a Mac computes in and the backing device's kernels do not: the operator runs on wider
+// copies of its arguments, and what it made or wrote is narrowed again.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -8,8 +8,8 @@
 
 namespace openmps {
 
-// Whether any argument on the stack, from `first`, has a dtype that `rules` widens.
-bool needs_widening(const Rules& rules, const torch::jit::Stack& stack, size_t first);
+// Whether any argument on the stack, from `first`, has one of these dtypes.
+bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first);
 
 // Replaces the arguments by the results. `run` is the operator itself, for mps arguments.
 void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,

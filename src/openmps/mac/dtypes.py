@@ -8,11 +8,12 @@ from typing import NamedTuple, TypeVar
 
 from openmps.mac.dtype_names import mask, number
 from openmps.mac.refusals import REFUSED, Refusal
-from openmps.mac.widenings import WIDENED, Widened
+from openmps.mac.widenings import HOST, WIDENED, WIDENED_ON_CUDA, Widened
 
 __all__ = [
     "REFUSED",
     "WIDENED",
+    "WIDENED_ON_CUDA",
     "Refusal",
     "RefusalBits",
     "Widened",
@@ -33,7 +34,7 @@ class RefusalBits(NamedTuple):
 
 class WidenedBits(NamedTuple):
     dtypes: int
-    through: int  # a c10::ScalarType
+    through: int  # a c10::ScalarType, or -1: the host
 
 
 def expand(
@@ -50,15 +51,18 @@ def expand(
     )
 
 
-def expand_widened(names: Iterable[str]) -> dict[str, tuple[WidenedBits, ...]]:
-    """What each of these operators computes in another dtype where the CPU has no kernel."""
+def expand_widened(
+    names: Iterable[str], rules: tuple[Widened, ...] = WIDENED
+) -> dict[str, tuple[WidenedBits, ...]]:
+    """What each of these operators computes in another dtype where the backing has no kernel."""
     return _by_name(
         names,
-        (
-            (rule.operators, WidenedBits(mask(rule.dtypes), number(rule.through)))
-            for rule in WIDENED
-        ),
+        ((rule.operators, WidenedBits(mask(rule.dtypes), _through(rule))) for rule in rules),
     )
+
+
+def _through(rule: Widened) -> int:
+    return -1 if rule.through == HOST else number(rule.through)
 
 
 def _holds(macos_below: str, macos: tuple[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Dtypes that an operator takes on a Mac and not on PyTorch's CPU: computed in another one.
+"""Dtypes that an operator takes on a Mac and not on PyTorch's CPU or CUDA: computed in another one.
 
 Read in the types that the Mac's kernels are instantiated for and in the suite's `dtypesIfMPS`,
 which its `test_dtypes` checks on Macs; found by running every operator's samples on the CPU.
@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+HOST = "host"  # computed on the CPU: copied there and back
+
+
 class Widened(NamedTuple):
     operators: str  # as in refusals
     dtypes: str
-    through: str  # one dtype, in which the CPU has a kernel; the result is cast back
+    through: str  # a dtype with a kernel: the result is cast back; or HOST, in their own
 
 
 _CHEBYSHEV = " ".join(
@@ -102,4 +105,18 @@ WIDENED: tuple[Widened, ...] = (
     *_OF_BOOLS,
     *_OF_INTEGERS,
     *_OF_SMALL_COMPLEX,
+)
+
+# What PyTorch's CPU has, and its CUDA has not: for the CUDA engine, besides the above. Found by the
+# `dtypes` and `dtypesIfCUDA` of PyTorch's own operator database. Not where indices or targets have
+# these dtypes, too.
+WIDENED_ON_CUDA: tuple[Widened, ...] = (
+    Widened("igamma igammac angle histc", "half", "float32"),
+    Widened("scatter_reduce", "bool", "int32"),
+    # Exact, as on a Mac: floats would lose digits.
+    Widened("mm bmm addmm baddbmm addbmm addmv linear dot vdot", "integral", HOST),
+    Widened("max_pool2d max_pool2d_with_indices max_pool3d_with_indices", "integral", HOST),
+    Widened("avg_pool2d", "int64", HOST),
+    Widened("round.decimals round.decimals_out round_.decimals", "integral", HOST),
+    Widened("upsample_bilinear2d upsample_bicubic2d _upsample_bilinear2d_aa", "uint8", HOST),
 )
