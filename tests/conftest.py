@@ -67,12 +67,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"{RELEASE} {what}")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    for mark in item.iter_markers("cpu_engine"):
-        if os.environ["OPENMPS_ENGINE"] != "cpu":  # as activation has chosen it
-            pytest.skip(mark.args[0])
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left_to_report() -> Iterator[None]:
     """An error that the device has yet to report belongs to the test that caused it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 HOST = "host"  # computed on the CPU: copied there and back
 
 
