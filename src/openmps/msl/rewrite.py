@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from openmps.msl.diagnostics import refuse
 from openmps.msl.source import Token
@@ -38,9 +39,19 @@ class Rewriter:
         out: list[Token] = []
         at, end = 0, len(tokens)
         parentheses = _of_compound_literals(tokens)
+        arms = _literal_arms(tokens)
         while at < end:
             token = tokens[at]
             kind = token.kind
+            if at in arms:
+                arm = arms[at]
+                out.append(token.like(f"{arm.macro}("))
+                out += self.rewrite(tokens[at : arm.end])
+                if arm.beside:
+                    out += [token.like(","), *self.rewrite(arm.beside)]
+                out.append(token.like(")"))
+                at = arm.end
+                continue
             if at in parentheses:
                 out.append(token.like(parentheses[at]))
                 at += 1
@@ -136,6 +147,56 @@ def _of_compound_literals(tokens: Sequence[Token]) -> dict[int, str]:
             found[opening] = "::msl::openmps_detail::same_t<"
             found[at - 1] = ">"
     return found
+
+
+_FLOAT_MACROS = frozenset({"NAN", "INFINITY", "HUGE_VALF", "FLT_MAX", "FLT_MIN", "MAXFLOAT"})
+_AFTER_ARM = frozenset({";", ")", "]", "}", ","})
+
+
+_LONGEST_BESIDE = 60  # it is written twice, and arms may be nested
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """A literal up to `end`; `beside`: the tokens of the arm before it, if it is the second."""
+
+    macro: str
+    end: int
+    beside: Sequence[Token]
+
+
+def _literal_arms(tokens: Sequence[Token]) -> dict[int, _Arm]:
+    """The arms of `c ? a : b` that are one literal, where the other is not, by their start.
+
+    Where half is a class, C++ does not know whether to make both arms halves or floats.
+    """
+    found: dict[int, _Arm] = {}
+    questions: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.text == "?":
+            questions.append(at)
+        elif token.text == ":" and questions:
+            first, second = questions.pop() + 1, at + 1
+            first_end, second_end = _literal_end(tokens, first), _literal_end(tokens, second)
+            is_first = first_end == at
+            is_second = second_end > second and tokens[second_end].text in _AFTER_ARM
+            if is_first and not is_second:
+                found[first] = _Arm("OPENMPS_FIRST_ARM", first_end, ())
+            elif is_second and not is_first:
+                beside = tokens[first:at]
+                if len(beside) <= _LONGEST_BESIDE and all(t.text != "{" for t in beside):
+                    found[second] = _Arm("OPENMPS_SECOND_ARM", second_end, beside)
+    return found
+
+
+def _literal_end(tokens: Sequence[Token], at: int) -> int:
+    """Where the literal that begins at `at`, perhaps with a sign, ends; `at` if none does."""
+    start = at
+    if at < len(tokens) and tokens[at].text == "-":
+        at += 1
+    if at + 1 < len(tokens) and (tokens[at].kind == "number" or tokens[at].text in _FLOAT_MACROS):
+        return at + 1
+    return start
 
 
 def _opening(tokens: Sequence[Token], at: int) -> int:

@@ -21,6 +21,37 @@ namespace msl {
 #define OPENMPS_TURN_AND
 #endif
 
+// A literal that is one arm of `c ? a : b` (msl/rewrite.py). Where half is a class, it must become
+// what the other arm is. The second arm is told the first; the first finds out.
+#ifdef __CUDACC_RTC__
+namespace openmps_detail {
+template <class Literal>
+struct first_arm {
+  Literal value;
+  template <class T, metal::enable_if_t<is_integer<Literal> || is_float<typename shape<T>::element>,
+                                        int> = 0>
+  OPENMPS_INLINE constexpr operator T() const {
+    return T(value);
+  }
+};
+template <class First, class Literal>
+OPENMPS_INLINE constexpr auto second_arm(Literal value) {
+  if constexpr (metal::is_same_v<metal::decay_t<First>, half>) {
+    return half(value);
+  } else {
+    return value;
+  }
+}
+}  // namespace openmps_detail
+#define OPENMPS_FIRST_ARM(...) \
+  (::msl::openmps_detail::first_arm<decltype(__VA_ARGS__)>{__VA_ARGS__})
+#define OPENMPS_SECOND_ARM(literal, ...) \
+  (::msl::openmps_detail::second_arm<decltype(__VA_ARGS__)>(literal))
+#else
+#define OPENMPS_FIRST_ARM(...) __VA_ARGS__
+#define OPENMPS_SECOND_ARM(literal, ...) literal
+#endif
+
 // `threadgroup T x;`: bytes, because Metal runs no constructor for it.
 template <class T>
 struct openmps_threadgroup {

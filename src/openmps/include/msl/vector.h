@@ -63,6 +63,14 @@ struct swizzle {
 #undef OPENMPS_UPDATE
 };
 
+// How vectors are taken. NVRTC gets the value: it would load element by element, where an operator
+// of half lies between two loads.
+#ifdef __CUDACC_RTC__
+#define OPENMPS_TAKE(...) __VA_ARGS__
+#else
+#define OPENMPS_TAKE(...) const __VA_ARGS__&
+#endif
+
 // How each operator treats one pair of elements. Shifts use the low bits of the count, as in Metal.
 #define OPENMPS_VALUE(op, p, q) T(p op q)
 #define OPENMPS_TEST(op, p, q) bool(p op q)
@@ -72,17 +80,20 @@ struct swizzle {
 #define OPENMPS_SIGN(op, p, q) T(op p)
 #define OPENMPS_NOT(op, p, q) bool(op p)
 
-#define OPENMPS_BINARY(EACH, how, op)                                           \
-  friend OPENMPS_INLINE constexpr vec operator op(const vec& a, const vec& b) { \
-    return vec(EACH(how, op));                                                  \
-  }                                                                             \
-  OPENMPS_INLINE constexpr vec& operator op##=(const vec & b) { return *this = *this op b; }
-#define OPENMPS_COMPARE(EACH, op)                                                              \
-  friend OPENMPS_INLINE constexpr vec<bool, width> operator op(const vec & a, const vec & b) { \
-    return vec<bool, width>(EACH(OPENMPS_TEST, op));                                           \
+#define OPENMPS_BINARY(EACH, how, op)                                                         \
+  friend OPENMPS_INLINE constexpr vec operator op(OPENMPS_TAKE(vec) a, OPENMPS_TAKE(vec) b) { \
+    return vec(EACH(how, op));                                                                \
+  }                                                                                           \
+  OPENMPS_INLINE constexpr vec& operator op##=(OPENMPS_TAKE(vec) b) { return *this = *this op b; }
+#define OPENMPS_COMPARE(EACH, op)                                                     \
+  friend OPENMPS_INLINE constexpr vec<bool, width> operator op(OPENMPS_TAKE(vec) a,   \
+                                                               OPENMPS_TAKE(vec) b) { \
+    return vec<bool, width>(EACH(OPENMPS_TEST, op));                                  \
   }
-#define OPENMPS_UNARY(EACH, Result, how, op) \
-  friend OPENMPS_INLINE constexpr Result operator op(const vec& a) { return Result(EACH(how, op)); }
+#define OPENMPS_UNARY(EACH, Result, how, op)                                \
+  friend OPENMPS_INLINE constexpr Result operator op(OPENMPS_TAKE(vec) a) { \
+    return Result(EACH(how, op));                                           \
+  }
 #define OPENMPS_VECTOR_OPERATORS(EACH)                                      \
   OPENMPS_BINARY(EACH, OPENMPS_VALUE, +)                                    \
   OPENMPS_BINARY(EACH, OPENMPS_VALUE, -)                                    \
@@ -188,7 +199,7 @@ struct vec<T, 2> : elements<T, 2> {
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
   OPENMPS_INLINE explicit constexpr vec(A a) : vec(static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
-  OPENMPS_INLINE explicit constexpr vec(const vec<U, 2>& v)
+  OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 2>) v)
       : base(static_cast<T>(v.x), static_cast<T>(v.y)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH2)
   OPENMPS_VECTOR_ACCESS
@@ -220,7 +231,7 @@ struct vec<T, 3> : elements<T, 3> {
   OPENMPS_INLINE explicit constexpr vec(A a)
       : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
-  OPENMPS_INLINE explicit constexpr vec(const vec<U, 3>& v)
+  OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 3>) v)
       : base(static_cast<T>(v.x), static_cast<T>(v.y), static_cast<T>(v.z)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH3)
   OPENMPS_VECTOR_ACCESS
@@ -258,7 +269,7 @@ struct vec<T, 4> : elements<T, 4> {
   OPENMPS_INLINE explicit constexpr vec(A a)
       : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
-  OPENMPS_INLINE explicit constexpr vec(const vec<U, 4>& v)
+  OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 4>) v)
       : base(static_cast<T>(v.x), static_cast<T>(v.y), static_cast<T>(v.z), static_cast<T>(v.w)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH4)
   OPENMPS_VECTOR_ACCESS
@@ -348,6 +359,7 @@ OPENMPS_WITH_BFLOAT(/)
 #undef OPENMPS_REST
 #undef OPENMPS_SHIFT
 #undef OPENMPS_SIGN
+#undef OPENMPS_TAKE
 #undef OPENMPS_IF_SPREADS
 #undef OPENMPS_IF_SPREADS_EXPLICITLY
 #undef OPENMPS_TEST
