@@ -51,6 +51,20 @@ def squeezed(text: str) -> str:
          "int f(int* p) { return 1; } int f(const int* p) { return 2; }"),
         ("constant bool fast [[function_constant(2)]];",
          "static constexpr bool fast = openmps_constant_value<(2), bool>();"),
+        ("void f() { v = (float4){1, 2, 3, 4}; return (const device S){a}; }",
+         "void f() { v = ::msl::openmps_detail::same_t<float4>{1, 2, 3, 4}; "
+         "return ::msl::openmps_detail::same_t<const S>{a}; }"),
+        ("void f() { if (a) { b(); } } A operator*(A a) { return a; } int g(int (&x)[2]) { }",
+         "void f() { if (a) { b(); } } A operator*(A a) { return a; } int g(int (&x)[2]) { }"),
+        ("auto x = a ? b : 0;", "auto x = a ? b : OPENMPS_SECOND_ARM(0, b);"),
+        ("auto x = f(a ? b.xy : -1.5, 2);",
+         "auto x = f(a ? b.template openmps_get<0, 1>() : OPENMPS_SECOND_ARM("
+         "-1.5f, b.template openmps_get<0, 1>()), 2);"),
+        ("auto x = a ? -INFINITY : b + 1;", "auto x = a ? OPENMPS_FIRST_ARM(-INFINITY) : b + 1;"),
+        ("auto x = a ? 1 : 0;", "auto x = a ? 1 : 0;"),
+        ("auto x = a ? b : 0 + c;", "auto x = a ? b : 0 + c;"),
+        ("void f() { switch (a ? b : c) { case 1: 2; } }",
+         "void f() { switch (a ? b : c) { case 1: 2; } }"),
         ("void f() { threadgroup float a[4], b; }",
          "void f() { OPENMPS_SHARED openmps_threadgroup<float[4]> openmps_storage_of_a; "
          "auto& a = openmps_storage_of_a.object(); "

@@ -1,0 +1,130 @@
+"""NVRTC takes the CUDA text of every kernel case. Needs NVRTC, and no GPU."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+
+import openmps
+from openmps.emit.cuda import emit_cuda_kernel
+from openmps.emit.ptx_tolerance import tolerate_ptx
+from openmps.msl.library import LanguageOptions, parse_library
+
+from .test_kernels import ACCEPTED, kernel_name, label, torch_headers
+
+nvrtc: Any = pytest.importorskip(
+    "cuda.bindings.nvrtc", reason="cuda-bindings, which CUDA builds of torch bring, is not here"
+)
+INCLUDE = Path(openmps.__file__).parent / "include"
+FLAGS = ("-default-device", "-std=c++17", "-device-int128", "-w", f"-I{INCLUDE}")
+# The oldest architecture without tensor cores for bfloat and without reductions in one instruction.
+OLD = [case for case in ACCEPTED if case.parent.name in ("atomic", "matrix", "simdgroup")]
+
+
+def ptx_of(source: str, kernel: str = "", *flags: str, arch: str = "sm_90", **options: Any) -> str:
+    library = parse_library(source, options=options.pop("language", None))
+    name = kernel or next(iter(library.kernels))
+    return compiled(emit_cuda_kernel(library, library.kernels[name], **options), arch, flags)
+
+
+def compiled(text: str, arch: str, flags: tuple[str, ...]) -> str:
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, None, None)
+    options = [flag.encode() for flag in (f"-arch={arch}", *FLAGS, *flags)]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = bytearray(size)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert int(status) == 0, log.decode()
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    ptx = bytearray(size)
+    nvrtc.nvrtcGetPTX(program, ptx)
+    nvrtc.nvrtcDestroyProgram(program)
+    return ptx.rstrip(b"\0").decode()
+
+
+def case_ptx(case: Path, arch: str) -> str:
+    wanted = tomllib.loads(case.with_suffix(".toml").read_text())
+    options = torch_headers() if wanted.get("includes") else LanguageOptions()
+    library = parse_library(case.read_text(), options=options)
+    name = kernel_name({**wanted, **wanted.get("run", [{}])[0]}, library)
+    return compiled(emit_cuda_kernel(library, library.kernels[name]), arch, ())
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=label)
+def test_every_case(case: Path) -> None:
+    assert ".visible .entry openmps_cuda(" in case_ptx(case, "sm_90")
+
+
+@pytest.mark.parametrize("case", OLD, ids=label)
+def test_cases_that_differ_on_older_gpus(case: Path) -> None:
+    assert ".target sm_75" in case_ptx(case, "sm_75")
+
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+AT = "uint i [[thread_position_in_grid]]"
+
+
+def test_vectors_move_whole_and_are_known_to_be_aligned() -> None:
+    for kind in ("float4", "half4", "uchar4"):
+        ptx = ptx_of(
+            f"{HEAD}kernel void f(device const {kind}* x, device {kind}* y, {AT}) "
+            "{ y[i] = x[i] + x[i]; }"
+        )
+        assert re.search(r"ld\.global\.v4\.[a-z]\d+", ptx), kind
+        assert re.search(r"st\.global\.v4\.[a-z]\d+", ptx), kind
+        assert "openmps_off" not in tolerate_ptx(ptx)
+        assert "openmps_off" in tolerate_ptx(ptx, 1)
+
+
+def test_a_vector_at_an_odd_element_is_asked_about() -> None:
+    ptx = ptx_of(
+        f"{HEAD}kernel void f(device const float* x, device float4* y, {AT}) "
+        "{ y[i] = *(device const float4*)(x + 1 + i); }"
+    )
+    assert tolerate_ptx(ptx).count(".pred %openmps_off;") == 1
+
+
+def test_products_are_fused_with_sums_unless_the_result_must_be_exact() -> None:
+    source = (
+        f"{HEAD}kernel void f(device float* y, device half* h, {AT}) {{ "
+        "y[i] = y[i] * y[i + 1] + y[i + 2]; h[i] = h[i] * h[i + 1] + h[i + 2]; }"
+    )
+    fused = ptx_of(source)
+    assert "fma.rn.f32" in fused
+    assert "mul.f16 " in fused
+    exact = ptx_of(source, "", "-fmad=false", contract=False)
+    assert "fma.rn" not in exact
+    assert "mul.rn.f32" in exact
+    assert "mul.rn.f16 " in exact
+
+
+def test_halves_and_bfloats_multiply_on_tensor_cores() -> None:
+    source = (
+        "{HEAD}kernel void f(device T* a, device float* c) {{ simdgroup_matrix<T, 8, 8> m; "
+        "simdgroup_float8x8 s(0); simdgroup_load(m, a, 8); "
+        "simdgroup_multiply_accumulate(s, m, m, s); simdgroup_store(s, c, 8); }}"
+    )
+    for kind, instruction in (
+        ("half", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
+        ("bfloat", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"),
+    ):
+        text = source.format(HEAD=HEAD).replace("T*", f"{kind}*").replace("<T,", f"<{kind},")
+        assert ptx_of(text).count(instruction) == 1
+    text = source.format(HEAD=HEAD).replace("T*", "float*").replace("<T,", "<float,")
+    assert "mma.sync" not in ptx_of(text)
+    assert ptx_of(text).count("fma.rn.f32") == 16
+
+
+def test_arguments_are_read_from_the_parameter_and_device_memory_is_known() -> None:
+    ptx = ptx_of(
+        f"{HEAD}kernel void f(device float* y, constant float& a, {AT}) {{ y[i] = a * y[i]; }}"
+    )
+    assert ".param .align 16 .b8 openmps_cuda_param_0[992]" in ptx
+    assert "ld.param.f32" in ptx
+    assert not re.search(r"\t(ld|st)\.f32", ptx)
+    assert ".maxntid 1024, 1, 1" in ptx
+    assert ".local" not in ptx
