@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import tomllib
 
-import openmps
 from openmps.emit.cuda import emit_cuda_kernel
 from openmps.emit.ptx_tolerance import tolerate_ptx
 from openmps.msl.library import LanguageOptions, parse_library
+from openmps.targets.cuda import DIALECT, PACKAGE
+from openmps.targets.nvrtc import compile_ptx
 
 from .test_kernels import ACCEPTED, kernel_name, label, torch_headers
 
-nvrtc: Any = pytest.importorskip(
+pytest.importorskip(
     "cuda.bindings.nvrtc", reason="cuda-bindings, which CUDA builds of torch bring, is not here"
 )
-INCLUDE = Path(openmps.__file__).parent / "include"
-FLAGS = ("-default-device", "-std=c++17", "-device-int128", "-w", f"-I{INCLUDE}")
+FLAGS = (*DIALECT, f"-I{PACKAGE / 'include'}")
 # The oldest architecture without tensor cores for bfloat and without reductions in one instruction.
 OLD = [case for case in ACCEPTED if case.parent.name in ("atomic", "matrix", "simdgroup")]
 
@@ -32,18 +32,7 @@ def ptx_of(source: str, kernel: str = "", *flags: str, arch: str = "sm_90", **op
 
 
 def compiled(text: str, arch: str, flags: tuple[str, ...]) -> str:
-    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, None, None)
-    options = [flag.encode() for flag in (f"-arch={arch}", *FLAGS, *flags)]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = bytearray(size)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    assert int(status) == 0, log.decode()
-    _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx = bytearray(size)
-    nvrtc.nvrtcGetPTX(program, ptx)
-    nvrtc.nvrtcDestroyProgram(program)
-    return ptx.rstrip(b"\0").decode()
+    return compile_ptx(text, arch, (*FLAGS, *flags))
 
 
 def case_ptx(case: Path, arch: str) -> str:
