@@ -115,6 +115,24 @@ def test_what_is_generated_may_be_seen(python: Any, file: Path) -> None:
     assert found["kernels"][0]["emitted"]
 
 
+def test_kernels_for_an_nvidia_gpu(python: Any, file: Path) -> None:
+    pytest.importorskip("cuda.bindings.nvjitlink", reason="cuda-bindings is not installed")
+    status, found = verdicts(python, str(file), "--engine", "cuda", "--emit", "--kernel", "[st]*")
+    assert status == 0, found
+    scale, turn = found["kernels"]
+    assert scale["runs_as"].startswith("sm_")
+    assert (turn["max_threads"], turn["threadgroup_bytes"]) == (128, 512)
+    assert "OPENMPS_CUDA_ENTRY" in scale["emitted"]["CUDA"]
+    assert ".visible .entry openmps_cuda" in scale["emitted"]["PTX"]
+
+
+def test_an_engine_that_does_not_exist(python: Any, file: Path) -> None:
+    done = python("-m", "openmps", "metal", str(file), "--engine", "metal")
+    assert done.returncode == 2
+    assert "no such engine" in done.stderr
+    assert "--engine cpu or --engine cuda" in done.stderr
+
+
 def test_a_refused_file_names_the_place(python: Any, file: Path) -> None:
     file.write_text(SOURCE + "kernel void bad(device float* x) {\n  x[0] = nothing;\n}\n")
     line = SOURCE.count("\n") + 2

@@ -6,6 +6,8 @@ import pytest
 
 from .fuzzing import attempt_seed
 
+pytestmark = pytest.mark.cpu_engine("damaged shaders are given to its compiler")
+
 SOURCES, AT_ONCE = 200, 20
 
 

@@ -8,7 +8,6 @@ tolerance = 1e-6                  relative and absolute; 0 (exact) if absent
 includes = true                   the source may include torch's headers
 max_threads = 64                  what max_total_threads_per_threadgroup must come out as
 not_fused = true                  only where products are not fused with sums
-not_on_cuda = "..."               why it cannot run on an NVIDIA GPU
 
 [[buffer]]                        one per index, in order
 dtype = "float32"
@@ -101,8 +100,6 @@ def label(case: Path) -> str:
 @pytest.mark.parametrize("case", ACCEPTED, ids=label)
 def test_kernel(case: Path, launcher: Launcher) -> None:
     wanted = tomllib.loads(case.with_suffix(".toml").read_text())
-    if launcher.path.startswith("cuda") and "not_on_cuda" in wanted:
-        pytest.skip(wanted["not_on_cuda"])
     if launcher.path == "cuda" and wanted.get("not_fused"):
         pytest.skip("as shipped, products are fused with sums on a GPU; cuda-exact runs this")
     options = torch_headers() if wanted.get("includes") else None

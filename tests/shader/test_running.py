@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 from typing import Any
@@ -164,6 +165,62 @@ def test_lists_are_structs_vectors_and_arrays() -> None:
     out = torch.zeros(5, device="mps")
     library.read(out, (3, 4), list(range(10, 20)), [1.0, 2.0, 3.0, 4.5], [7.0, 8.0, 9.0], threads=1)
     assert out.tolist() == [3, 4, 14, 4.5, 9]
+
+
+def test_long_lists_and_values_where_the_kernel_has_device_memory() -> None:
+    library = torch.mps.compile_shader("""
+        kernel void read(device long* out, constant long* many, constant float* more,
+                         device float* number, device int* place, constant int& last,
+                         uint i [[thread_position_in_grid]]) {
+            number[0] += i;
+            out[i] = many[i] + long(more[i]) + (i == 0 ? place[1] : 0) + last;
+        }
+    """)
+    out = torch.zeros(512, dtype=torch.int64, device="mps")
+    many, more = list(range(512)), [1000.0 * n for n in range(1024)]
+    for turn in range(3):  # what the first turn was given is not what the second one is
+        library.read(out, [n + turn for n in many], more, 0.5, [7, 8 << 32], turn, group_size=1)
+        expected = [1001 * n + 2 * turn for n in range(512)]
+        assert out.tolist() == expected
+
+
+def test_many_launches_with_long_lists_do_not_mix() -> None:
+    library = torch.mps.compile_shader("""
+        kernel void copy(device long* out, constant long* values,
+                         uint i [[thread_position_in_grid]]) { out[i] = values[i]; }
+    """)
+    outs = torch.zeros(200, 500, dtype=torch.int64, device="mps")
+    for number, out in enumerate(outs):
+        library.copy(out, [number] * 500)
+    assert torch.equal(outs.cpu(), torch.arange(200)[:, None].expand(200, 500))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3, 4, 8, 12, 16])
+def test_vectors_lie_where_a_view_begins(offset: int) -> None:
+    library = torch.mps.compile_shader("""
+        kernel void twice(device const float4* in, device float4* out,
+                          uint i [[thread_position_in_grid]]) { out[i] = in[i] * 2.0f; }
+    """)
+    values = torch.arange(40.0)
+    start = torch.zeros(offset, dtype=torch.uint8)
+    source = torch.cat([start, values.view(torch.uint8)]).to("mps")
+    target = torch.zeros_like(source)
+    library.twice(source[offset:], target[offset:], threads=10)
+    assert torch.equal(target.cpu()[offset:].clone().view(torch.float32), values * 2)
+
+
+@pytest.mark.parametrize("threads", [(1, 70_000), (3, 65_537), (1, 2, 65_600), (70_000, 2)])
+def test_grids_that_are_long_along_any_axis(threads: tuple[int, ...]) -> None:
+    library = torch.mps.compile_shader("""
+        kernel void visit(device int* out, uint3 at [[thread_position_in_grid]],
+                          uint3 size [[threads_per_grid]],
+                          uint3 group [[threadgroup_position_in_grid]])
+        { uint n = (at.z * size.y + at.y) * size.x + at.x; out[n] = n + group.z - at.z; }
+    """)
+    count = math.prod(threads)
+    out = torch.zeros(count, dtype=torch.int32, device="mps")
+    library.visit(out, threads=threads, group_size=(1,) * len(threads))
+    assert torch.equal(out.cpu(), torch.arange(count, dtype=torch.int32))
 
 
 def test_views_are_written_where_they_lie() -> None:

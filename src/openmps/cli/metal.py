@@ -26,7 +26,7 @@ from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
 from openmps.shader.language import language_options
-from openmps.targets import nvrtc
+from openmps.targets import nvjitlink, nvrtc
 from openmps.targets.cpu import CpuTarget
 from openmps.targets.cpu_runtime import Style
 from openmps.targets.cuda import CudaTarget
@@ -146,7 +146,9 @@ def _target(engine: str) -> CpuTarget | CudaTarget:
         raise OpenmpsError(
             "no such engine", found=repr(engine), next_step="use --engine cpu or --engine cuda"
         )
-    nvrtc.version()  # once for the file, if there is no NVRTC, and not for each kernel
+    # Once for the file, if one of them is missing, and not for each kernel.
+    nvrtc.version()
+    nvjitlink.version()
     try:
         return CudaTarget(driver().architecture)
     except ShaderError:

@@ -242,23 +242,36 @@ class CudaBuilder:
 
     def _assemble(self, ptx: str) -> nvjitlink.Cubin:
         try:
-            return nvjitlink.assemble(ptx, self.architecture)
+            cubin = nvjitlink.assemble(ptx, self.architecture)
         except nvrtc.NvidiaRefused as refused:
-            too_much = shared_bytes(refused.messages)
-            if too_much is None:
-                raise refused_by_machine(
-                    "nvJitLink refused code that openmps generated for this shader",
-                    refused.messages,
-                ) from None
-            raise ShaderError(
-                "Failed to created pipeline state object, error: Threadgroup memory size "
-                f"({too_much}) exceeds the maximum threadgroup memory allowed ({THREADGROUP_BYTES})"
+            too_much = shared_bytes(refused.messages)  # from 48 KiB on; older releases say nothing
+            if too_much is not None:
+                raise _pipeline_failure(too_much) from None
+            raise refused_by_machine(
+                "nvJitLink refused code that openmps generated for this shader", refused.messages
             ) from None
+        if cubin.threadgroup_bytes > THREADGROUP_BYTES:
+            raise _pipeline_failure(cubin.threadgroup_bytes)
+        return cubin
+
+
+def _pipeline_failure(threadgroup_bytes: int) -> ShaderError:
+    """In a Mac's words."""
+    return ShaderError(
+        "Failed to created pipeline state object, error: Threadgroup memory size "
+        f"({_in_steps(threadgroup_bytes)}) exceeds the maximum threadgroup memory allowed "
+        f"({THREADGROUP_BYTES})"
+    )
+
+
+def _in_steps(threadgroup_bytes: int) -> int:
+    """Metal counts in steps of 16."""
+    return -(-threadgroup_bytes // 16) * 16
 
 
 def read_built(cubin: Path) -> BuiltKernel:
     facts = json.loads((cubin.parent / "entry.json").read_bytes())
-    static = -(-facts["threadgroup_bytes"] // 16) * 16  # Metal counts in such steps
+    static = _in_steps(facts["threadgroup_bytes"])
     return BuiltKernel(cubin.read_bytes(), facts["max_threads"], static)
 
 

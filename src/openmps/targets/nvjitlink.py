@@ -20,6 +20,12 @@ class Cubin:
     threadgroup_bytes: int
 
 
+def version() -> str:
+    """Such as "13.2". Raises ShaderError if there is no nvJitLink."""
+    major, minor = _binding().version()
+    return f"{major}.{minor}"
+
+
 def assemble(ptx: str, architecture: str) -> Cubin:
     """Raises NvidiaRefused, and ShaderError where nvJitLink is missing."""
     linker = _binding()

@@ -36,7 +36,7 @@ kernel void turn(device float* x, threadgroup float* more [[threadgroup(0)]],
 def has_nvrtc() -> bool:
     try:
         nvrtc.version()
-        nvjitlink._binding()
+        nvjitlink.version()
     except ShaderError:
         return False
     return True
@@ -222,12 +222,15 @@ class TestNvrtc:
             "  next: declare it, or write `using namespace metal;` or metal:: before it",
         ]
 
-    def test_too_much_threadgroup_memory_is_a_pipeline_failure(self) -> None:
-        library = parse_library(SOURCE.replace("own[97]", "own[20000]"))
+    @pytest.mark.parametrize(("floats", "size"), [(8193, 32784), (20000, 80000)])
+    def test_too_much_threadgroup_memory_is_a_pipeline_failure(
+        self, floats: int, size: int
+    ) -> None:
+        library = parse_library(SOURCE.replace("own[97]", f"own[{floats}]"))
         with pytest.raises(ShaderError) as refused:
             CudaTarget("sm_90").build(library, "turn")
         assert str(refused.value) == (
-            "Failed to created pipeline state object, error: Threadgroup memory size (80000) "
+            f"Failed to created pipeline state object, error: Threadgroup memory size ({size}) "
             "exceeds the maximum threadgroup memory allowed (32768)"
         )
 

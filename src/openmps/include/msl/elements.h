@@ -40,6 +40,28 @@ OPENMPS_ALIGNER(32, bytes32)
 
 template <class T, int N, bool IsBuiltIn = !__is_class(T)>
 struct elements;
+#if defined(__CUDACC_RTC__) && __CUDACC_VER_MAJOR__ < 13
+// This compiler finds no member of an unnamed struct in a template. Unnamed unions it knows.
+#define OPENMPS_ELEMENTS(N, slots, members, parameters, initialisers)   \
+  template <class T, bool IsBuiltIn>                                    \
+  struct OPENMPS_ALIGNAS(slots * sizeof(T)) elements<T, N, IsBuiltIn> { \
+    members elements() = default;                                       \
+    OPENMPS_INLINE constexpr elements parameters : initialisers {}      \
+  };
+#define OPENMPS_LIST(...) __VA_ARGS__
+#define OPENMPS_ONE(name, colour) \
+  union {                         \
+    T name;                       \
+    T colour;                     \
+  };
+OPENMPS_ELEMENTS(2, 2, OPENMPS_ONE(x, r) OPENMPS_ONE(y, g), (T a, T b), OPENMPS_LIST(x(a), y(b)))
+OPENMPS_ELEMENTS(3, 4, OPENMPS_ONE(x, r) OPENMPS_ONE(y, g) OPENMPS_ONE(z, b), (T a_, T b_, T c_),
+                 OPENMPS_LIST(x(a_), y(b_), z(c_)))
+OPENMPS_ELEMENTS(4, 4, OPENMPS_ONE(x, r) OPENMPS_ONE(y, g) OPENMPS_ONE(z, b) OPENMPS_ONE(w, a),
+                 (T a_, T b_, T c_, T d_), OPENMPS_LIST(x(a_), y(b_), z(c_), w(d_)))
+#undef OPENMPS_ONE
+#undef OPENMPS_LIST
+#else
 // bfloat has constructors, which g++ does not allow in an unnamed struct: no r, g, b, a.
 #define OPENMPS_ELEMENTS(N, slots, yzw, gba, parameters, initialisers) \
   template <class T>                                                   \
@@ -74,6 +96,7 @@ OPENMPS_ELEMENTS(3, 4, OPENMPS_LIST(y, z), OPENMPS_LIST(g, b), (T a, T b, T c),
 OPENMPS_ELEMENTS(4, 4, OPENMPS_LIST(y, z, w), OPENMPS_LIST(g, b, a), (T a, T b, T c, T d),
                  OPENMPS_LIST(x(a), y(b), z(c), w(d)))
 #undef OPENMPS_LIST
+#endif
 #undef OPENMPS_ELEMENTS
 #undef OPENMPS_ALIGNAS
 #undef OPENMPS_ALIGNED
