@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from gpu_report import Row, keep, show
+from gpu_report import Row, folder, keep, read, show
 from sides import CaseFailed, Side, close_on, compare_in_turn, serve, two_sides
 
 GOAL = 0.98
@@ -198,6 +198,12 @@ def against_cpu(rows: list[Row], cpu: dict[str, float]) -> list[Row]:
     ]
 
 
+def earlier() -> list[Row]:
+    """The GPU's figures of the run before, for a run that measures the CPU engine alone."""
+    path = folder() / "gpu_models.json"
+    return [row for row in read(path)[1] if row.goal is not None] if path.exists() else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
@@ -218,7 +224,9 @@ def main() -> None:
 
     passed_on = ["--optimizer", options.optimizer, "--scale", str(options.scale)]
     rows: list[Row] = []
-    if options.only != "cpu":
+    if options.only == "cpu":
+        rows = earlier()
+    else:
         for row in on_gpu(options.models, passed_on, batch):
             print(row.line(), flush=True)
             rows.append(row)

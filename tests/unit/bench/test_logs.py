@@ -7,7 +7,7 @@ import pytest
 from .loading import load
 
 logs = load("tests/logs.py")
-shard = load("tests/shard.py")
+shard = load("tests/plugins/shard_of_file.py")
 
 GOOD = "....s\n4 passed, 1 skipped in 2.10s\nexit status 0\n"
 BAD = """..F

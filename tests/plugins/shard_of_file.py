@@ -1,5 +1,5 @@
-"""A part of a test file, for machines with many cores: OPENMPS_SHARD=2/4 with `-p tests.shard` runs
-every fourth test, from the second on. Parts of a file together are all of it."""
+"""A part of a test file, for machines with many cores: OPENMPS_SHARD=2/4 with `-p shard_of_file`
+runs every fourth test, from the second on. The parts of a file together are all of it."""
 
 from __future__ import annotations
 
