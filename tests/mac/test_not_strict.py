@@ -23,11 +23,6 @@ print(torch.ones([1] * 17, device="mps").dim())
 print(F.adaptive_avg_pool2d(torch.ones(1, 1, 5, 5, device="mps"), 2).tolist())
 print(F.conv_transpose3d(*[torch.ones(1, 1, 1, 1, 1, device="mps").bfloat16()] * 2).item())
 print(torch.nn.LSTM(2, 3, proj_size=1, device="mps")(two)[0].shape)
-try:
-    table[torch.tensor([7], device="mps")]
-except IndexError as error:
-    print(error)
-torch.mps.synchronize()
 """
 RAN = """\
 [2.0]
@@ -39,7 +34,15 @@ torch.float64
 [[[[1.0, 1.0], [1.0, 1.0]]]]
 1.0
 torch.Size([2, 1])
-index 7 is out of bounds for dimension 0 with size 4
+"""
+AT_ONCE = """
+import torch
+table = torch.arange(4.0, device="mps")
+try:
+    table[torch.tensor([7], device="mps")]
+except IndexError as error:
+    print(error)
+torch.mps.synchronize()
 """
 
 
@@ -47,6 +50,12 @@ def test_refusals_are_lifted(python) -> None:
     done = python("-W", "always", "-c", RUNS, OPENMPS="1", OPENMPS_STRICT="0")
     assert done.stdout == RAN, done.stderr
     assert done.stderr.count("Warning") == done.stderr.count(f"UserWarning: {WARNING}\n") == 1
+
+
+@pytest.mark.cpu_engine("a card's own kernel notices an index out of range later, and ends there")
+def test_errors_come_at_once(python) -> None:
+    done = python("-c", AT_ONCE, OPENMPS="1", OPENMPS_STRICT="0")
+    assert done.stdout == "index 7 is out of bounds for dimension 0 with size 4\n", done.stderr
 
 
 def test_a_mac_that_falls_back_anyway_does_so_without_saying(python) -> None:

@@ -43,6 +43,7 @@ def test_a_network_and_its_gradients() -> None:
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.needs_torch("2.13", "writes this kernel with a name that is not declared there")
 def test_every_thread_writes_over_what_others_have_yet_to_read() -> None:
     """Inductor updates running statistics in place, from every thread of a threadgroup."""
     torch.manual_seed(0)

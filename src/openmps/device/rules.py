@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _FACTS = Path(__file__).parent.parent / "mac"
 _FILE = "rules.json"
+# torch's rms_norm takes the fused kernel wherever the backing device has one, also with gradients: a
+# Mac's then takes the plain formula.
+_ALSO_ON_CUDA = ("aten::_fused_rms_norm_backward",)
 _NOT_STRICT = (
     "OPENMPS_STRICT=0: openmps runs operators and dtypes that a Mac would refuse. "
     "A program that works here may fail on a Mac."
@@ -41,7 +44,7 @@ def hand_over(core: ModuleType, torch: Torch, mac: Mac, engine: str, strict: boo
         mac.max_buffer_bytes,
         *mac.macos,
         strict,
-        rules["native"],
+        [*rules["native"], *(_ALSO_ON_CUDA if engine == "cuda" else ())],
         rules["sparse"],
         rules["on_cpu"],
     )

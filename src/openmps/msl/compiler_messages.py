@@ -43,6 +43,18 @@ _TENSOR_NAMES = re.compile(r"\b(tensor_\w+|cooperative_tensor|matmul2d\w*|dexten
 _DIVISION = re.compile(r"no matching function for call to '(?:\w+::)*(quotient|rest)'")
 _DIVISION_SIGN = {"quotient": "/", "rest": "%"}
 
+# What g++ says, in the words of clang, which are those of a Mac.
+_SAID_BY_GCC = (
+    (r"('[^']+') was not declared in this scope", r"use of undeclared identifier \1"),
+    (r"assignment of read-only location '.*'", "read-only variable is not assignable"),
+    (
+        r"request for member '\w+' in '.*', which is of non-class type ('[^']*')",
+        r"member reference base type \1 is not a structure or union",
+    ),
+    (r"expected (?:',' or )?';' before ('[^']*')", r"expected ';' before \1"),
+    (r" \{aka '[^']*'\}", ""),
+)
+
 
 def explain(
     library: Library, messages: str, kernel: Kernel | None = None
@@ -102,6 +114,8 @@ def _at_entry(message: re.Match[str] | None) -> bool:
 
 def readable(text: str) -> str:
     """A message without the names that only the rewritten text has."""
+    for gcc, clang in _SAID_BY_GCC:
+        text = re.sub(gcc, clang, text)
     text = text.replace("msl::", "").replace("_Float16", "half")
     text = _DIVISION.sub(lambda m: f"invalid operands of '{_DIVISION_SIGN[m[1]]}'", text)
     text = re.sub(r"openmps_detail::\w+(<[^<>]*>)?", "number", text)

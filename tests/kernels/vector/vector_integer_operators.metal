@@ -15,7 +15,8 @@ kernel void operate(device const int4* a, device const int4* b, device int4* out
   o[6] = -x;
   o[7] = x << 3;
   o[8] = x >> (y & 15);
-  o[9] = x++ + --x;
+  o[9] = x++;
+  o[9] += --x;  // apart: in one sum, either may come first
   x += 5; x -= y; x *= 2; x /= 3; x %= 100; x &= 0xff; x |= 1; x ^= y; x <<= 1; x >>= 2;
   o[10] = x;
   o[11] = clamp(x, -5, 5) + abs(y) + max(x, y) - min(x, 3) + int4(!(x == y));
