@@ -1,5 +1,4 @@
-"""Where the core gets its own kernels from: Metal files in this folder, over headers of the installed
-torch.
+"""Where the core gets its own kernels from: Metal files in this folder, over torch's own headers.
 
 Nothing here runs before a program needs the first of them: its first random number, or on a GPU its
 first index.
