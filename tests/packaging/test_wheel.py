@@ -57,8 +57,9 @@ def test_it_is_pure_python(wheel: Path) -> None:
 
 def test_it_carries_every_source(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("csrc", "csrc_metal", "csrc_runtime", "include/msl"):
-        files = (ROOT / "src/openmps" / folder).iterdir()
+    folders = ("csrc", "csrc_cuda", "csrc_metal", "csrc_runtime", "include/msl", "include/msl/cuda")
+    for folder in folders:
+        files = (file for file in (ROOT / "src/openmps" / folder).iterdir() if file.is_file())
         assert {f"openmps/{folder}/{file.name}" for file in files} <= names
     assert {
         "openmps/py.typed",
