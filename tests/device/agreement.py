@@ -48,6 +48,14 @@ def tolerances(expected: torch.Tensor, rtol: float = 0, atol: float = 0) -> dict
     return {"rtol": relative, "atol": max(atol, _CUDA_ATOL, relative * largest)}
 
 
+def as_fused() -> dict[str, Any]:
+    """For assert_matches, where the CUDA engine has a fused attention.
+
+    It adds in blocks, rescales what it has added, and lays heads beside each other.
+    """
+    return {"rtol": 1e-5, "strides": False} if on_cuda() else {}
+
+
 def assert_near(actual: torch.Tensor, expected: torch.Tensor) -> None:
     """Two tensors, on any device, are the same as far as the engine goes."""
     expected = expected.detach().cpu()
@@ -99,13 +107,16 @@ def as_a_mac_attends(*values: Any) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext()
 
 
-def assert_agrees(function: Callable[..., Any], *inputs: Any) -> None:
-    """`function` gives the same results, and the same gradients, on both devices."""
+def assert_agrees(function: Callable[..., Any], *inputs: Any, **options: Any) -> None:
+    """`function` gives the same results, and the same gradients, on both devices.
+
+    options: those of assert_matches.
+    """
     with as_a_mac_attends(inputs):
         expected = function(*inputs)
     mps_inputs = on_mps(inputs)
     actual = function(*mps_inputs)
-    assert_matches(actual, expected)
+    assert_matches(actual, expected, **options)
     if not _scalar(expected).requires_grad:
         return
     wanted = [t for t in tree_flatten(inputs)[0] if _has_gradient(t)]
@@ -113,32 +124,33 @@ def assert_agrees(function: Callable[..., Any], *inputs: Any) -> None:
     assert_matches(
         torch.autograd.grad(_scalar(actual), given, allow_unused=True),
         torch.autograd.grad(_scalar(expected), wanted, allow_unused=True),
+        **options,
     )
 
 
-def assert_module_agrees(
-    module: torch.nn.Module, *inputs: Any, rtol: float = 0, atol: float = 0
-) -> None:
-    """`module` agrees in outputs, gradients of inputs and parameters, and buffers."""
+def assert_module_agrees(module: torch.nn.Module, *inputs: Any, **options: Any) -> None:
+    """`module` agrees in outputs, gradients of inputs and parameters, and buffers.
+
+    options: those of assert_matches.
+    """
     twin = copy.deepcopy(module).to("mps")
     mps_inputs = on_mps(inputs)
     with as_a_mac_attends(inputs, list(module.parameters())):
         expected = module(*inputs)
     actual = twin(*mps_inputs)
-    assert_matches(actual, expected, rtol=rtol, atol=atol)
+    assert_matches(actual, expected, **options)
     if _scalar(expected).requires_grad:
         _scalar(expected).backward()
         _scalar(actual).backward()
     wanted = [t.grad for t in tree_flatten(inputs)[0] if _has_gradient(t)]
     given = [t.grad for t in tree_flatten(mps_inputs)[0] if _has_gradient(t)]
-    assert_matches(given, wanted, rtol=rtol, atol=atol)
+    assert_matches(given, wanted, **options)
     assert_matches(
         {name: p.grad for name, p in twin.named_parameters()},
         {name: p.grad for name, p in module.named_parameters()},
-        rtol=rtol,
-        atol=atol,
+        **options,
     )
-    assert_matches(dict(twin.named_buffers()), dict(module.named_buffers()), rtol=rtol, atol=atol)
+    assert_matches(dict(twin.named_buffers()), dict(module.named_buffers()), **options)
 
 
 def _has_gradient(value: Any) -> bool:

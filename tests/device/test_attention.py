@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention as attend
 
-from .agreement import assert_agrees, assert_matches
+from . import agreement
+from .agreement import as_fused
+
+assert_agrees = functools.partial(agreement.assert_agrees, **as_fused())
+assert_matches = functools.partial(agreement.assert_matches, **as_fused())
 
 
 def inputs(*shape, dtype=torch.float32, requires_grad=True):

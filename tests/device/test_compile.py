@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from .agreement import assert_agrees, assert_matches, assert_module_agrees
+from .agreement import as_fused, assert_agrees, assert_matches, assert_module_agrees
 
 BACKENDS = ["eager", "aot_eager"]
 
@@ -52,7 +52,7 @@ def test_attention_agrees(backend):
     data = torch.randn(1, 2, 4, 8, requires_grad=True)
     expected = nn.functional.scaled_dot_product_attention(data, data, data, is_causal=True)
     actual = compiled(data.detach().to("mps").requires_grad_())
-    assert_matches(actual, expected, rtol=1e-5, atol=1e-6)
+    assert_matches(actual, expected, **{"rtol": 1e-5, "atol": 1e-6, **as_fused()})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch.nn import functional as F
+
+from .agreement import assert_matches, on_mps
 
 Made = Callable[[], object]
 
@@ -175,3 +178,40 @@ def test_indices_are_not_widened() -> None:
     torch.nn.functional.max_unpool2d(pooled, where, 2).sum().backward()
     assert image.grad is not None
     assert image.grad.flatten().nonzero().flatten().tolist() == [5, 7, 13, 15]
+
+
+BIG = torch.tensor([[2**24 + 1, 3], [5, -7]])  # no float32 has the first one's digits
+IMAGE = torch.arange(36).reshape(1, 1, 6, 6)
+# One engine or the other has no kernel for the dtype: the same results, all the same.
+IN_OTHER_WAYS = {
+    "mm": (torch.mm, BIG, BIG),
+    "mm of int8": (torch.mm, BIG.to(torch.int8), BIG.to(torch.int8)),
+    "bmm": (torch.bmm, BIG[None], BIG[None]),
+    "addmm": (torch.addmm, BIG, BIG, BIG),
+    "baddbmm": (torch.baddbmm, BIG[None], BIG[None], BIG[None]),
+    "addbmm": (torch.addbmm, BIG, BIG[None], BIG[None]),
+    "mv": (torch.mv, BIG, BIG[0]),
+    "dot": (torch.dot, BIG[0], BIG[1]),
+    "max_pool2d": (lambda t: F.max_pool2d(t, 2), IMAGE),
+    "max_pool2d with indices": (lambda t: F.max_pool2d(t, 2, return_indices=True), IMAGE.int()),
+    "max_pool3d": (lambda t: F.max_pool3d(t, (1, 2, 2)), IMAGE[None].int()),
+    "avg_pool2d": (lambda t: F.avg_pool2d(t, 2), IMAGE),
+    "upsample_bilinear2d": (
+        lambda t: F.interpolate(t, scale_factor=2, mode="bilinear"),
+        IMAGE.to(torch.uint8),
+    ),
+    "igamma": (torch.igamma, IMAGE.half() + 1, IMAGE.half() + 1),
+    "angle": (torch.angle, IMAGE.bfloat16() - 3),
+    "histc": (lambda t: torch.histc(t, 4), IMAGE.half()),
+    "scatter_reduce": (
+        lambda index, source: source[:2].scatter_reduce(0, index, source, "amax"),
+        torch.tensor([0, 1, 1]),
+        torch.tensor([True, False, True]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_OTHER_WAYS)
+def test_taken_whatever_the_backing_device_has(name: str) -> None:
+    function, *arguments = IN_OTHER_WAYS[name]
+    assert_matches(function(*on_mps(arguments)), function(*arguments))

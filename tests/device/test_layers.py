@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from .agreement import assert_agrees, assert_matches, assert_module_agrees
+from .agreement import assert_agrees, assert_matches, assert_module_agrees, on_cuda
 
 POOLING = {
     "max1d": (lambda: nn.MaxPool1d(3, 2), (2, 3, 10)),
@@ -141,7 +141,10 @@ def test_synchronised_batch_norm_needs_no_group_in_eval():
 def test_normalisation_of_half_precision_agrees(name, dtype):
     torch.manual_seed(0)
     make, shape = NORMS[name]
-    assert_module_agrees(make().to(dtype), torch.randn(shape, dtype=dtype, requires_grad=True))
+    # Of a sum of squares of normalised values, the gradient is what roundings leave.
+    left = {torch.float16: 0.01, torch.bfloat16: 0.05}[dtype] if on_cuda() else 0
+    data = torch.randn(shape, dtype=dtype, requires_grad=True)
+    assert_module_agrees(make().to(dtype), data, atol=left)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

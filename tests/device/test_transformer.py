@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from torch import nn
 
-from .agreement import assert_matches, assert_module_agrees, on_mps
+from . import agreement
+from .agreement import as_fused, on_mps
+
+assert_matches = functools.partial(agreement.assert_matches, **as_fused())
+assert_module_agrees = functools.partial(agreement.assert_module_agrees, **as_fused())
 
 
 def tokens(*shape):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _FACTS = Path(__file__).parent.parent / "mac"
 _FILE = "rules.json"
-# torch's rms_norm takes the fused kernel wherever the backing device has one, also with gradients: a
-# Mac's then takes the plain formula.
+# With gradients, too, torch takes a fused rms_norm wherever the backing device has one; a Mac then
+# takes the plain formula.
 _ALSO_ON_CUDA = ("aten::_fused_rms_norm_backward",)
 _NOT_STRICT = (
     "OPENMPS_STRICT=0: openmps runs operators and dtypes that a Mac would refuse. "

@@ -113,9 +113,8 @@ WIDENED_ON_CUDA: tuple[Widened, ...] = (
     Widened("igamma igammac angle histc", "half", "float32"),
     Widened("scatter_reduce", "bool", "int32"),
     # Exact, as on a Mac: floats would lose digits.
-    Widened("mm bmm addmm baddbmm addbmm addmv linear dot vdot", "integral", HOST),
+    Widened("mm bmm addmm baddbmm addbmm addmv dot vdot", "integral", HOST),
     Widened("max_pool2d max_pool2d_with_indices max_pool3d_with_indices", "integral", HOST),
     Widened("avg_pool2d", "int64", HOST),
-    Widened("round.decimals round.decimals_out round_.decimals", "integral", HOST),
-    Widened("upsample_bilinear2d upsample_bicubic2d _upsample_bilinear2d_aa", "uint8", HOST),
+    Widened("upsample_bilinear2d", "uint8", HOST),
 )
