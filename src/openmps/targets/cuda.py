@@ -44,6 +44,7 @@ PACKAGE = Path(__file__).parents[1]
 PTX, CUBIN = "kernel.ptx", "kernel.cubin"
 MAX_THREADS = 1024
 THREADGROUP_BYTES = 32 << 10  # a Mac's
+REGISTERS = 65536  # of a multiprocessor, on every GPU since 2012
 MOST_ALIGNMENT = 16  # of buffers: what torch's allocations have, and most views of them
 
 # Metal's rules where CUDA's defaults differ; emit/cuda.py needs the second and the third.
@@ -51,6 +52,7 @@ DIALECT = (
     "--std=c++17", "--device-as-default-execution-space", "--device-int128", "--disable-warnings",
 )  # fmt: skip
 FAST_MATH = ("--use_fast_math",)
+_MAX_THREADS = re.compile(r"^\.maxntid\s+(\d+).*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class CudaBuilder:
 
     def _assemble(self, ptx: str) -> nvjitlink.Cubin:
         try:
-            cubin = nvjitlink.assemble(ptx, self.architecture)
+            cubin = self._assemble_dense(ptx)
         except nvrtc.NvidiaRefused as refused:
             too_much = shared_bytes(refused.messages)  # from 48 KiB on; older releases say nothing
             if too_much is not None:
@@ -253,6 +255,17 @@ class CudaBuilder:
         if cubin.threadgroup_bytes > THREADGROUP_BYTES:
             raise _pipeline_failure(cubin.threadgroup_bytes)
         return cubin
+
+
+    def _assemble_dense(self, ptx: str) -> nvjitlink.Cubin:
+        """Two of the largest threadgroups at a time hide each other's waits, if they fit."""
+        cubin = nvjitlink.assemble(ptx, self.architecture)
+        if cubin.registers * 2 * _max_threads(ptx) <= REGISTERS:
+            return cubin
+        # A directive, because an option would not count beside the kernel's own limit of threads.
+        asking = _MAX_THREADS.sub(r"\g<0>\n.minnctapersm 2", ptx, count=1)
+        dense = nvjitlink.assemble(asking, self.architecture)
+        return cubin if dense.spills else dense
 
 
 def _pipeline_failure(threadgroup_bytes: int) -> ShaderError:
@@ -277,7 +290,7 @@ def read_built(cubin: Path) -> BuiltKernel:
 
 def _max_threads(ptx: str) -> int:
     """What the kernel's __launch_bounds__ became."""
-    found = re.search(r"^\.maxntid\s+(\d+)", ptx, re.M)
+    found = _MAX_THREADS.search(ptx)
     return min(int(found[1]), MAX_THREADS) if found else MAX_THREADS
 
 

@@ -10,14 +10,19 @@ from typing import Any
 from openmps.targets.nvrtc import NvidiaRefused, find_binding, missing_library
 
 _SMEM = re.compile(r"(\d+) bytes smem")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SPILLED = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 
 
 @dataclass(frozen=True)
 class Cubin:
-    """threadgroup_bytes: shared memory that the kernel declares itself."""
+    """threadgroup_bytes: shared memory that the kernel declares itself. registers: of a thread.
+    spills: whether some of what they should hold went to memory."""
 
     image: bytes
     threadgroup_bytes: int
+    registers: int = 0
+    spills: bool = False
 
 
 def version() -> str:
@@ -29,7 +34,7 @@ def version() -> str:
 def assemble(ptx: str, architecture: str) -> Cubin:
     """Raises NvidiaRefused, and ShaderError where nvJitLink is missing."""
     linker = _binding()
-    # -v: its messages are the one place that says how much shared memory a kernel declares.
+    # -v: its messages are the one place that says what a kernel uses.
     options = [f"-arch={architecture}", "-Xptxas=-v"]
     handle = linker.create(len(options), options)
     try:
@@ -44,8 +49,17 @@ def assemble(ptx: str, architecture: str) -> Cubin:
         said = _read(linker.get_info_log_size, linker.get_info_log, handle)
     finally:
         linker.destroy(handle)
-    found = _SMEM.search(_text(said))
-    return Cubin(image, int(found[1]) if found else 0)
+    return _read_facts(image, _text(said))
+
+
+def _read_facts(image: bytes, said: str) -> Cubin:
+    shared, registers = _SMEM.search(said), _REGISTERS.search(said)
+    return Cubin(
+        image,
+        int(shared[1]) if shared else 0,
+        int(registers[1]) if registers else 0,
+        any(int(spilled) for spilled in _SPILLED.findall(said)),
+    )
 
 
 @functools.cache
