@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openmps.cli import run
+from openmps.device import engine
 from openmps.errors import OpenmpsError
 
 
@@ -81,3 +82,16 @@ def test_a_package_without_its_entry_point_is_told_apart(monkeypatch: pytest.Mon
     monkeypatch.setattr(run, "entry_points", lambda group: [])
     with pytest.raises(OpenmpsError, match="pip install"):
         run.check_installed()
+
+
+def test_a_gpu_is_looked_for_before_torch_hides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing torch, as that does, must not activate openmps in this process."""
+    variables = {"OPENMPS": "1", "OPENMPS_ENGINE": "cuda"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(engine, "choose", lambda name: asked.append((name, os.environ["OPENMPS"])))
+    monkeypatch.setattr(run, "check_installed", lambda: None)
+    monkeypatch.setattr(run.core, "build", lambda: None)
+    run._check_possible(variables)
+    assert asked == [("cuda", "0")]

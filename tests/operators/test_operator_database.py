@@ -112,6 +112,19 @@ DATABASE = [
 ]
 
 
+def differs_on_cuda(op: Any) -> bool:
+    """Whether PyTorch leaves `op` out of its own comparison of CUDA with the CPU.
+
+    Its results may be right on both and yet not the same: pivots, series beyond their range.
+    """
+    return any(
+        getattr(decorator, "test_name", None) == "test_compare_cpu"
+        and decorator.device_type in (None, "cuda")
+        and (decorator.dtypes is None or torch.float32 in decorator.dtypes)
+        for decorator in op.decorators
+    )
+
+
 def to_mps(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         source = value.detach()
@@ -205,6 +218,7 @@ def test_mps_agrees_with_the_cpu(op: Any, monkeypatch: pytest.MonkeyPatch) -> No
             asked_for_doubles += 1  # the samples for mps do not, where it matters
             continue
         random = op.name in RANDOM or dropout(op, sample) > 0
+        uncompared = random or (ON_CUDA and differs_on_cuda(op))
         if op.name in INDICES_ON_CPU:
             on_mps = (to_mps(sample.input), *arguments[1:])
         else:
@@ -223,13 +237,16 @@ def test_mps_agrees_with_the_cpu(op: Any, monkeypatch: pytest.MonkeyPatch) -> No
             continue
         assert len(tensors(got)) == len(tensors(want))
         for result, expected in zip(tensors(got), tensors(want), strict=True):
-            if random:
+            if uncompared:
                 assert result.device == torch.device("mps:0")
-                assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+                assert not random or (result.shape, result.dtype) == (
+                    expected.shape,
+                    expected.dtype,
+                )
             else:
                 compare(result, expected, exact=exact)
         compared += 1
-        if not differentiable or random:
+        if not differentiable or uncompared:
             continue
         wanted = [t for t in tensors(want) if t.requires_grad]
         gotten = [t for t in tensors(got) if t.requires_grad]
