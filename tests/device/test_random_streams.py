@@ -344,7 +344,7 @@ def test_dirichlet(columns):
     torch.testing.assert_close(drawn.double(), expected, rtol=2e-6, atol=0)
 
 
-@pytest.mark.needs_torch("2.13", "has a mistake in the header that a kernel made by hand draws with")
+@pytest.mark.needs_torch("2.13", "has a mistake in the header that this draws with")
 def test_poisson_kernel():
     """By hand, because torch 2.13 has no such operator on a Mac; later releases do."""
     rates = torch.tensor([0.0, 0.1, 1, 5, 9.9, 10, 20, 100, 5000, -1, torch.inf, torch.nan] * 20)
