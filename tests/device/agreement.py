@@ -26,6 +26,7 @@ _CUDA_RTOL = {
     torch.complex64: 1.3e-6,
 }
 _CUDA_ATOL = 1e-5
+_IN_GRADIENTS = 4  # the result, its square, and the way back through what was kept of the way there
 
 
 def on_cuda() -> bool:
@@ -33,15 +34,18 @@ def on_cuda() -> bool:
     return now is not None and now.engine == "cuda"
 
 
-def tolerances(expected: torch.Tensor, rtol: float = 0, atol: float = 0) -> dict[str, float]:
+def tolerances(
+    expected: torch.Tensor, rtol: float = 0, atol: float = 0, roundings: int = 1
+) -> dict[str, float]:
     """How far a tensor may be from `expected`: what the test says, on the CPU engine.
 
     On the CUDA engine at least what torch.testing allows its dtype; and an element is compared with
     the tensor's largest one, too: it may be a sum whose terms, of that size, cancel each other.
+    roundings: how many such results in a row led there.
     """
     if not on_cuda() or expected.dtype not in _CUDA_RTOL:
         return {"rtol": rtol, "atol": atol}
-    relative = max(rtol, _CUDA_RTOL[expected.dtype])
+    relative = max(rtol, roundings * _CUDA_RTOL[expected.dtype])
     sizes = expected.detach().to_dense().abs().float()
     sizes = sizes[sizes.isfinite()]
     largest = sizes.max().item() if sizes.numel() else 0.0
@@ -65,7 +69,13 @@ def assert_near(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def assert_matches(
-    actual: Any, expected: Any, *, rtol: float = 0, atol: float = 0, strides: bool = True
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float = 0,
+    atol: float = 0,
+    strides: bool = True,
+    roundings: int = 1,
 ) -> None:
     """Every tensor in `actual` lives on mps and equals its counterpart on the cpu."""
     actual_leaves, actual_shape = tree_flatten(actual)
@@ -82,7 +92,10 @@ def assert_matches(
         if want.layout == torch.strided and compared:
             assert got.stride() == want.stride()
         torch.testing.assert_close(
-            got.detach().cpu(), want.detach(), equal_nan=True, **tolerances(want, rtol, atol)
+            got.detach().cpu(),
+            want.detach(),
+            equal_nan=True,
+            **tolerances(want, rtol, atol, roundings),
         )
 
 
@@ -124,6 +137,7 @@ def assert_agrees(function: Callable[..., Any], *inputs: Any, **options: Any) ->
     assert_matches(
         torch.autograd.grad(_scalar(actual), given, allow_unused=True),
         torch.autograd.grad(_scalar(expected), wanted, allow_unused=True),
+        roundings=_IN_GRADIENTS,
         **options,
     )
 
@@ -144,10 +158,11 @@ def assert_module_agrees(module: torch.nn.Module, *inputs: Any, **options: Any) 
         _scalar(actual).backward()
     wanted = [t.grad for t in tree_flatten(inputs)[0] if _has_gradient(t)]
     given = [t.grad for t in tree_flatten(mps_inputs)[0] if _has_gradient(t)]
-    assert_matches(given, wanted, **options)
+    assert_matches(given, wanted, roundings=_IN_GRADIENTS, **options)
     assert_matches(
         {name: p.grad for name, p in twin.named_parameters()},
         {name: p.grad for name, p in module.named_parameters()},
+        roundings=_IN_GRADIENTS,
         **options,
     )
     assert_matches(dict(twin.named_buffers()), dict(module.named_buffers()), **options)

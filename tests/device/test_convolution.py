@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from .agreement import assert_agrees, assert_matches, assert_module_agrees
+from .agreement import assert_agrees, assert_matches, assert_module_agrees, on_cuda
 
 MODULES = {
     "conv1d": (lambda: nn.Conv1d(4, 6, 3), (2, 4, 9)),
@@ -72,7 +72,8 @@ def test_channels_last_goes_through_a_network():
         nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)
     ).to(memory_format=torch.channels_last)
     data = channels_last(2, 3, 8, 8)
-    assert_module_agrees(module, data)
+    # Before a batch norm, the gradient of a bias is what roundings leave.
+    assert_module_agrees(module, data, atol=1e-4 if on_cuda() else 0)
     out = module.to("mps")(data.detach().to("mps"))
     assert out.is_contiguous(memory_format=torch.channels_last)
 
