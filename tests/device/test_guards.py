@@ -21,8 +21,11 @@ def on_mps(values, dtype=torch.long) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype, device="mps")
 
 
-def words(before: str, after: str = "", *, with_number: bool = True) -> torch.Tensor:
-    packed = struct.pack("100s100sI", before.encode(), after.encode(), with_number)
+def words(
+    before: str, after: str = "", between: str = "", *, with_number: bool = True
+) -> torch.Tensor:
+    texts = [text.encode() for text in (before, between, after)]
+    packed = struct.pack("80s40s100sII", *texts, with_number, bool(between))
     return torch.frombuffer(bytearray(packed), dtype=torch.uint8).to("mps")
 
 
@@ -52,6 +55,14 @@ def test_numbers_of_any_size_are_told(guards, number: int) -> None:
     )
     assert told() == f"<{number}>"
     assert mended.item() == (0 if number < 0 else 2)
+
+
+def test_the_place_is_told_where_it_is_wanted(guards) -> None:
+    index = on_mps([0, 1, 9])
+    mended = torch.empty_like(index)
+    says = words("Index ", ", range 0 to 3", " is out of bounds: ")
+    guards.guard_index_long(index, mended, on_mps([0, 3, 0, 0, 0]), says, error_buf_idx=4)
+    assert told() == "Index 2 is out of bounds: 9, range 0 to 3"
 
 
 def test_what_is_fine_exempt_or_quiet_is_not_reported(guards) -> None:

@@ -139,9 +139,23 @@ def test_target_on_the_cpu_raises():
         nn.CrossEntropyLoss()(torch.randn(4, 3, device="mps"), torch.tensor([0, 2, 1, 0]))
 
 
+@pytest.mark.cpu_engine("a GPU finds it later")
 def test_target_out_of_range_raises():
     with pytest.raises(IndexError, match="out of bounds"):
         nn.CrossEntropyLoss()(torch.randn(2, 3, device="mps"), torch.tensor([0, 9], device="mps"))
+
+
+@pytest.mark.cuda_engine("the CPU finds it at once")
+def test_target_out_of_range_is_told_by_the_next_wait():
+    scores = torch.randn(2, 3, device="mps", requires_grad=True)
+    loss = nn.CrossEntropyLoss()(scores, torch.tensor([0, 9], device="mps"))
+    with pytest.raises(torch.AcceleratorError, match="Target 9 is out of bounds"):
+        torch.mps.synchronize()
+    loss.backward()
+    with pytest.raises(torch.AcceleratorError, match="Target 9 is out of bounds"):
+        torch.mps.synchronize()
+    fine = nn.CrossEntropyLoss()(scores, torch.tensor([0, -100], device="mps"))
+    assert fine.isfinite().item()
 
 
 def test_loss_is_a_number_on_mps():

@@ -63,15 +63,21 @@ def test_the_error_is_no_torch_out_of_memory_error():
     assert type(error.value) is RuntimeError  # as on a Mac
 
 
+FOUND_LATE = pytest.mark.cpu_engine("a GPU has written the result when the Mac's limit is seen")
+
+
 @pytest.mark.usefixtures("tight_memory")
 @pytest.mark.parametrize(
     "grow",
     [
-        lambda t: t.resize_(TWO_MIB),
-        lambda t: torch.cat([mps(1 << 16)] * 8, out=t),
-        lambda t: torch.exp2(mps(1).expand(TWO_MIB), out=t),
+        pytest.param(lambda t: t.resize_(TWO_MIB), id="resize"),
+        pytest.param(
+            lambda t: torch.cat([mps(1 << 16)] * 8, out=t), id="cat_out", marks=FOUND_LATE
+        ),
+        pytest.param(
+            lambda t: torch.exp2(mps(1).expand(TWO_MIB), out=t), id="boxed_out", marks=FOUND_LATE
+        ),
     ],
-    ids=["resize", "cat_out", "boxed_out"],
 )
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 def test_a_tensor_that_could_not_grow_keeps_shape_and_bytes(grow):

@@ -553,6 +553,7 @@ def test_another_compiler_gives_the_same_numbers(python, tmp_path):
     assert other.stdout == known.stdout
 
 
+@pytest.mark.cpu_engine("NVRTC, which comes with torch, compiles for a GPU")
 def test_without_a_compiler_the_error_says_what_to_do(python):
     found = python(
         "-c",

@@ -217,6 +217,7 @@ def test_everything_works_after_an_error() -> None:
     assert TABLE.tolist() == torch.arange(12.0).reshape(3, 4).tolist()
 
 
+@pytest.mark.cpu_engine("a GPU writes to the nearest place that there is")
 def test_what_a_failing_operator_did_not_write_is_intact() -> None:
     tensor = torch.zeros(3, device="mps")
     tensor[on_mps([7])] = 1.0
@@ -224,6 +225,7 @@ def test_what_a_failing_operator_did_not_write_is_intact() -> None:
     assert tensor.tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.cpu_engine("a GPU gathers from the nearest place that there is")
 def test_gather_gives_zero_where_there_is_nothing() -> None:
     gathered = torch.tensor([5.0, 6.0], device="mps").gather(0, on_mps([1, 9, 0]))
     told()

@@ -7,8 +7,16 @@ import time
 import pytest
 import torch
 
+from openmps.device.activation import active
+
 THREADS = 8
 SECONDS = 60
+
+
+def assert_same(on_mps: torch.Tensor, on_cpu: torch.Tensor) -> None:
+    """To the last bit, unless a GPU computed it."""
+    near = {"rtol": 1e-4, "atol": 1e-4} if active().engine == "cuda" else {"rtol": 0, "atol": 0}
+    torch.testing.assert_close(on_mps.cpu(), on_cpu, **near)
 
 
 def work(seed: int, stop: float, failures: list[BaseException]) -> None:
@@ -21,7 +29,7 @@ def work(seed: int, stop: float, failures: list[BaseException]) -> None:
             on_mps = on_cpu.detach().to("mps").requires_grad_()
             for x in (on_cpu, on_mps):
                 ((x @ x.t()).relu().softmax(1) * x[:, :1]).sum().backward()
-            assert torch.equal(on_mps.grad.cpu(), on_cpu.grad)
+            assert_same(on_mps.grad, on_cpu.grad)
             buffer = torch.empty(0, device="mps")
             torch.add(on_mps.detach(), 1, out=buffer)
             buffer.resize_(rows * 50)

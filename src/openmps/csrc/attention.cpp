@@ -243,6 +243,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   const auto bias = additive(mask, query.dtype());
   if (needs_gradient(query, key, value)) {
+    // The plain formula's own check; some of a GPU's fused kernels would take both.
+    TORCH_CHECK(!bias || !causal || !is_strict(),
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True");
     return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
   }
   return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);

@@ -157,6 +157,10 @@ void sparse_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::St
   run_on_backing(op, DispatchKey::Sparse, stack);
 }
 
+void host_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  run_on_host(op, stack);
+}
+
 // Registrations last as long as their library object: these live for ever.
 torch::Library* new_library(const char* name_space, DispatchKey key) {
   return new torch::Library(torch::Library::IMPL, name_space, key, __FILE__, __LINE__);
@@ -173,20 +177,35 @@ class ByName {
 
   template <class MakeKernel>
   void add(const std::string& full, const MakeKernel& make_kernel) {
-    const auto separator = full.find("::");
-    const auto dot = full.find('.', separator);
+    const auto dot = full.find('.', full.find("::"));
     const auto name = full.substr(0, dot);
     const auto overload = dot == std::string::npos ? "" : full.substr(dot + 1);
     const auto op = c10::Dispatcher::singleton().findOp({name, overload});
-    if (!op || op->hasKernelForDispatchKey(mps_) || !op->hasKernelForDispatchKey(backing_)) return;
-    library(full.substr(0, separator)).impl(full.c_str(), make_kernel());
+    if (!op || op->hasKernelForDispatchKey(mps_)) return;
+    if (op->hasKernelForDispatchKey(backing_)) {
+      implement(full, make_kernel());
+    } else if (is_known_to_cpu_only(*op)) {
+      implement(full, torch::CppFunction::makeFromBoxedFunction<&host_kernel>());
+    }
   }
 
  private:
-  torch::Library& library(const std::string& name_space) {
-    auto& found = libraries_[name_space];
-    if (found == nullptr) found = new_library(name_space.c_str(), mps_);
-    return *found;
+  void implement(const std::string& full, torch::CppFunction&& kernel) {
+    const auto name_space = full.substr(0, full.find("::"));
+    auto& library = libraries_[name_space];
+    if (library == nullptr) library = new_library(name_space.c_str(), mps_);
+    library->impl(full.c_str(), std::move(kernel));
+  }
+
+  // What a Mac has and CUDA has not (histograms), and what is not made of other operators.
+  bool is_known_to_cpu_only(const OperatorHandle& op) const {
+    if (backing().is_cpu() || mps_ != DispatchKey::MPS) return false;
+    for (const auto composite :
+         {DispatchKey::CompositeImplicitAutograd, DispatchKey::CompositeExplicitAutograd,
+          DispatchKey::CompositeExplicitAutogradNonFunctional}) {
+      if (op.hasKernelForDispatchKey(composite)) return false;
+    }
+    return op.hasKernelForDispatchKey(DispatchKey::CPU);
   }
 
   DispatchKey mps_;
@@ -219,10 +238,17 @@ void register_boxed_kernels(const NativeOperators& native) {
     new_library("aten", DispatchKey::MPS)
         ->impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&always_on_cpu>());
   }
-  for (const auto& name : native.dense) {
+  const auto add_dense = [&](const std::string& name) {
     dense.add(name, [&] {
       return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<DenseKernel>(name));
     });
+  };
+  for (const auto& name : native.dense) add_dense(name);
+  if (!backing().is_cpu()) {
+    // Loops over tensors on a Mac, and one kernel on a GPU, with the same numbers.
+    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      if (name.name.rfind("aten::_foreach_", 0) == 0) add_dense(full_name(name));
+    }
   }
   // Sparse tensors have no fallback: what is not here gets the dispatcher's own error.
   ByName sparse(DispatchKey::SparseMPS, DispatchKey::Sparse);

@@ -201,7 +201,10 @@ void Call::settle(const Argument& argument, bool failed) {
     return;
   }
   auto& impl = *argument.mps.unsafeGetTensorImpl();
-  const auto storage = storage_to_mps(argument.backing.storage());
+  // Most keep their storage, and need no search.
+  const bool kept = twin_of(*impl.unsafe_storage().unsafeGetStorageImpl()) ==
+                    argument.backing.storage().unsafeGetStorageImpl();
+  const auto storage = kept ? impl.unsafe_storage() : storage_to_mps(argument.backing.storage());
   if (!storage.is_alias_of(impl.unsafe_storage())) impl.set_storage_keep_dtype(storage);
   follow_twin(*storage.unsafeGetStorageImpl());
   if (failed && !has_bytes_for_its_shape(argument.backing)) return;

@@ -62,7 +62,7 @@ bool mend(Tensor& index, int64_t low, int64_t high, const Report& says, int64_t 
     bounds.quiet_low = guards::kLowest;
     bounds.quiet_high = guards::kHighest;
   }
-  index = guards::index(index, bounds, says.before, says.after);
+  index = guards::index(index, bounds, {says.before, says.after, ""});
   return true;
 }
 
@@ -155,8 +155,9 @@ bool mend_embedding_bag(Stack& arguments) {
   auto index = arguments[1].toTensor();
   if (!is_index(index)) return false;
   if (!backing().is_cpu() && is_mps(index)) {
-    arguments[1] = guards::index(index, {0, rows, 0, /*quiet_low=*/0, /*quiet_high=*/rows + 1},
-                                 "Index is out of bounds: ", c10::str(", range 0 to ", rows));
+    const guards::Bounds bounds{0, rows, 0, /*quiet_low=*/0, /*quiet_high=*/rows + 1};
+    arguments[1] = guards::index(
+        index, bounds, {"Index ", c10::str(", range 0 to ", rows), " is out of bounds: "});
     return true;
   }
   const auto host = on_host(index);
@@ -201,8 +202,8 @@ bool mend_target(Stack& arguments, size_t self_at, size_t ignore_at) {
   const auto target = arguments[self_at + 1].toTensor();
   if (!is_index(target) || !is_mps(target) || self.dim() == 0) return false;
   const auto classes = self.size(self.dim() == 1 ? 0 : 1);
-  arguments[self_at + 1] = guards::index(target, {0, classes, arguments[ignore_at].toInt()},
-                                         "Target ", " is out of bounds.");
+  const guards::Bounds bounds{0, classes, arguments[ignore_at].toInt()};
+  arguments[self_at + 1] = guards::index(target, bounds, {"Target ", " is out of bounds.", ""});
   return true;
 }
 bool mend_nll_loss(Stack& arguments) { return mend_target(arguments, 0, 4); }

@@ -15,6 +15,11 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
+bool is_of_gpu(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr;
+}
+
 void rethrow_as_mps(const c10::Error& error) {
   if (backing().is_cpu()) throw;
   const std::string text = error.what_without_backtrace();

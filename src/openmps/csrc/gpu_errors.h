@@ -5,6 +5,9 @@
 
 namespace openmps {
 
+// Whether the card itself, and not an operator's argument, is the cause.
+bool is_of_gpu(const c10::Error& error);
+
 // Call it in a catch block. On the CUDA engine a card that is full, and one that has failed, are
 // told as a Mac would tell them, with the cause; every other error is thrown on as it is.
 [[noreturn]] void rethrow_as_mps(const c10::Error& error);

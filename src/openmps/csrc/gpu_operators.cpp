@@ -3,6 +3,10 @@
 #include <ATen/Context.h>
 #include <ATen/ops/_batch_norm_impl_index.h>
 #include <ATen/ops/_batch_norm_impl_index_backward.h>
+#include <ATen/ops/_foreach_add_ops.h>
+#include <ATen/ops/_fused_adam_ops.h>
+#include <ATen/ops/_fused_adamw_ops.h>
+#include <ATen/ops/_fused_sgd_ops.h>
 #include <ATen/ops/_scaled_dot_product_cudnn_attention_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_cudnn_attention_ops.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention_backward_ops.h>
@@ -13,6 +17,8 @@
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/native_dropout.h>
+#include <ATen/ops/native_dropout_backward_ops.h>
+#include <ATen/ops/ones.h>
 #include <torch/library.h>
 
 #include <deque>
@@ -137,6 +143,20 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
 
 // ---- dropout in one kernel instead of three
 
+// Whether PyTorch itself would, on a Mac; later releases call native_dropout, too.
+bool draws_a_mask_first() {
+  static const bool first = [] {
+    constexpr int64_t kElements = 8;
+    auto& generator = generator_for(std::nullopt);
+    const auto before = generator.get_offset();
+    at::native::dropout(at::ones({kElements}, at::device(kMpsDevice)), 0.5, /*train=*/true);
+    const auto moved = generator.get_offset() - before;
+    generator.set_offset(before);
+    return moved != kElements;
+  }();
+  return first;
+}
+
 // The same numbers: one word of the same block for each element, and the generator moves as far as
 // for the mask that a Mac draws first.
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -147,7 +167,9 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   auto& generator = generator_for(std::nullopt);
   const auto before = generator.get_offset();
   auto out = std::get<0>(at::native_dropout(input, p, train));
-  generator.set_offset(before + static_cast<uint64_t>(input.numel() + 3) / 4);
+  if (draws_a_mask_first()) {
+    generator.set_offset(before + static_cast<uint64_t>(input.numel() + 3) / 4);
+  }
   return out;
 }
 
@@ -173,6 +195,12 @@ void register_gpu_operators() {
   add<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
   m.impl("native_batch_norm", batch_norm);
   m.impl("native_batch_norm_backward", batch_norm_backward);
+  // An optimizer's step: hundreds of tensors in each list.
+  add<at::_ops::_fused_adam_>(m);
+  add<at::_ops::_fused_adamw_>(m);
+  add<at::_ops::_fused_sgd_>(m);
+  add<at::_ops::_foreach_add__Scalar>(m);
+  add<at::_ops::native_dropout_backward>(m);
   m.impl("dropout", dropout);
   auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
                                        __FILE__, __LINE__);

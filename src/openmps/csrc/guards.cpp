@@ -15,9 +15,11 @@ using at::Tensor;
 
 // device/guards.metal has the same structures.
 struct Words {
-  char before[100];
+  char before[80];
+  char between[40];
   char after[100];
   uint32_t with_number;
+  uint32_t with_place;
 };
 
 struct Assertion {
@@ -30,11 +32,13 @@ void copy_text(const std::string& from, char (&to)[kSize]) {
   from.copy(to, kSize - 1);
 }
 
-Words words_around_number(const std::string& before, const std::string& after, bool with_number) {
+Words packed(const Says& says, bool with_number) {
   Words words{};
-  copy_text(before, words.before);
-  copy_text(after, words.after);
+  copy_text(says.before, words.before);
+  copy_text(says.between, words.between);
+  copy_text(says.after, words.after);
   words.with_number = with_number ? 1 : 0;
+  words.with_place = says.between.empty() ? 0 : 1;
   return words;
 }
 
@@ -54,12 +58,11 @@ Tensor without_repeats(Tensor tensor) {
 
 }  // namespace
 
-Tensor index(const Tensor& index, const Bounds& bounds, const std::string& before,
-             const std::string& after) {
+Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
   if (index.numel() == 0 || bounds.low >= bounds.high) return index;
   const auto given = without_repeats(index);
   const auto mended = at::empty_like(given);
-  const auto words = words_around_number(before, after, /*with_number=*/true);
+  const auto words = packed(says, /*with_number=*/true);
   const bool is_int = index.scalar_type() == at::kInt;
   kernel(is_int ? "guard_index_int" : "guard_index_long")
       .run(given.numel(), {{given.const_data_ptr()},
@@ -77,7 +80,7 @@ Tensor probabilities(const Tensor& values, const std::string& words) {
   kernel("guard_probability")
       .run(given.numel(), {{given.const_data_ptr()},
                            {mended.mutable_data_ptr()},
-                           bytes_of(words_around_number(words, "", /*with_number=*/false)),
+                           bytes_of(packed({words, "", ""}, /*with_number=*/false)),
                            {report_buffer()}});
   return mended.expand(values.sizes());
 }

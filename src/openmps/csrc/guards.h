@@ -20,9 +20,16 @@ struct Bounds {
 inline constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
-// `index` is an int or long tensor on mps. The report is `before`, the index, `after`.
-at::Tensor index(const at::Tensor& index, const Bounds& bounds, const std::string& before,
-                 const std::string& after);
+// `before`, the index, `after`; with its place in the tensor, if there is a `between`: `before`,
+// the place, `between`, the index, `after`.
+struct Says {
+  std::string before;
+  std::string after;
+  std::string between;
+};
+
+// `index` is an int or long tensor on mps.
+at::Tensor index(const at::Tensor& index, const Bounds& bounds, const Says& says);
 
 // Floats on mps, from 0 to 1.
 at::Tensor probabilities(const at::Tensor& values, const std::string& words);

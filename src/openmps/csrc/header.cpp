@@ -37,7 +37,7 @@ void label_mps(TensorImpl& t, DispatchKeySet keys) {
 
 // Unused headers of one thread.
 struct HeaderPool {
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMost = 1024;  // a fused optimizer step takes several for each parameter
   HeaderPool() { free.reserve(kMost); }  // so that recycle() cannot throw
   ~HeaderPool();
   std::vector<at::Tensor> free;

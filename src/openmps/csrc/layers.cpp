@@ -1,13 +1,15 @@
 // Layers that on a Mac have kernels of their own, and here are made of other operators, as on the
 // CPU: with a Mac's checks in front.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
 
 #include "generator.h"
-#include "header.h"
-#include "rules.h"
+#include "redispatch.h"
 
 namespace openmps {
 namespace {
@@ -21,13 +23,61 @@ void check_linear(const Tensor& tensor, const char* argument, const char* plural
               " but expected on mps");
 }
 
+// Whether nothing is to be said about such a product, on a Mac.
+bool is_plain_product(const Tensor& input, const Tensor& weight) {
+  const auto dtypes = mask_of(input) | mask_of(weight);
+  return is_mps(input) && is_mps(weight) && input.dtype() == weight.dtype() && weight.dim() == 2 &&
+         is_plain(input) && is_plain(weight) && (dtypes & OnBacking<at::_ops::addmm>::watched) == 0;
+}
+
+Tensor result_to_mps(Tensor result) {
+  return is_fresh(result) ? relabel_fresh(std::move(result))
+                          : on_storage(result, mps_storage(result.storage()));
+}
+
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_strict()) {
     check_linear(input, "input", "inputs");
     check_linear(weight, "weight", "weights");
     if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
   }
-  return at::native::linear(input, weight, bias);
+  const bool has_bias = bias && bias->defined();
+  if (!is_plain_product(input, weight) || (has_bias && bias->dtype() != input.dtype())) {
+    return at::native::linear(input, weight, bias);
+  }
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_operation("aten::linear", "", {&input, &weight});
+  }
+  const BackingView x(input);
+  const BackingView w(weight);
+  std::optional<BackingView> b;
+  if (has_bias) b.emplace(*bias);
+  try {
+    const Counting counting;
+    return result_to_mps(at::linear(x.get(), w.get(), b ? b->get() : Tensor()));
+  } catch (const c10::Error& error) {
+    if (is_of_gpu(error)) rethrow_as_mps(error);
+  }
+  return at::native::linear(input, weight, bias);  // whose operators say what is wrong
+}
+
+// In the order in which autograd computes it for the operators that linear is made of elsewhere.
+std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& input, const Tensor& gradient,
+                                                   const Tensor& weight,
+                                                   std::array<bool, 3> wanted) {
+  const auto rows = gradient.reshape({-1, weight.dim() == 1 ? 1 : weight.size(0)});
+  const auto matrix = weight.dim() == 1 ? weight.unsqueeze(0) : weight;
+  Tensor for_input;
+  Tensor for_weight;
+  Tensor for_bias;
+  if (wanted[0]) for_input = rows.mm(matrix.conj()).view_symint(input.sym_sizes());
+  if (wanted[1]) {
+    const auto flat = input.reshape({-1, input.size(-1)});
+    for_weight = rows.t().mm(flat.conj()).view_symint(weight.sym_sizes());
+  }
+  if (wanted[2]) for_bias = weight.dim() == 1 ? rows.sum() : rows.sum(0);
+  return {for_input, for_weight, for_bias};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, at::TensorList states,
@@ -57,14 +107,12 @@ Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("linear", linear);
+  m.impl("linear_backward", linear_backward);
   m.impl("lstm.input", lstm);
   m.impl("constant_pad_nd", constant_pad_nd);
 }
-// Made of other operators, these two record their own gradients.
-TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) {
-  m.impl("linear", linear);
-  m.impl("lstm.input", lstm);
-}
+// Made of other operators, it records its own gradient.
+TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }
 
 }  // namespace
 }  // namespace openmps

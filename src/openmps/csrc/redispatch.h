@@ -11,6 +11,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "accountant.h"
 #include "backing.h"
@@ -127,6 +128,29 @@ struct Parameter<const at::ITensorListRef&> {
   }
 };
 
+template <>
+struct Parameter<at::TensorList> {
+  at::TensorList originals;
+  std::vector<at::Tensor> views;
+  Parameter(const char* op, at::TensorList list) : originals(list) {
+    views.reserve(list.size());
+    for (const at::Tensor& t : list) {
+      if (!is_mps(t) && t.defined()) check_same_device(op, t, false);
+      views.push_back(is_mps(t) ? backing_view(t) : t);
+    }
+  }
+  Parameter(Parameter&&) = default;
+  ~Parameter() {
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (is_mps(originals[i])) recycle(std::move(views[i]));
+    }
+  }
+  at::TensorList pass() { return views; }
+  void list(profiler::Tensors& tensors) const {
+    for (const auto& tensor : originals) tensors.push_back(&tensor);
+  }
+};
+
 template <class Op, class Signature = typename Op::schema>
 struct OnBacking;
 
@@ -137,7 +161,7 @@ struct OnBacking<Op, Result(Args...)> {
     try {
       return with(Parameter<Args>(Op::name, args)...);
     } catch (const c10::Error& error) {
-      if (!may_mend || !backing().is_cpu()) rethrow_as_mps(error);
+      if (!may_mend || is_of_gpu(error)) rethrow_as_mps(error);
       return run_boxed(args...);
     }
   }
@@ -150,6 +174,11 @@ struct OnBacking<Op, Result(Args...)> {
   static DtypeMask dtypes_of(const at::Tensor& tensor) { return mask_of(tensor); }
   static DtypeMask dtypes_of(const std::optional<at::Tensor>& tensor) {
     return tensor ? mask_of(*tensor) : 0;
+  }
+  static DtypeMask dtypes_of(at::TensorList tensors) {
+    DtypeMask mask = 0;
+    for (const at::Tensor& tensor : tensors) mask |= mask_of(tensor);
+    return mask;
   }
   static DtypeMask dtypes_of(const at::ITensorListRef& tensors) {
     DtypeMask mask = 0;
@@ -176,7 +205,9 @@ struct OnBacking<Op, Result(Args...)> {
   static Result with(Parameter<Args>&&... parameter) {
     profiler::Scope scope;
     if (profiler::wants(profiler::Kind::kOperation)) watch(scope, parameter...);
-    if constexpr (std::is_same_v<Result, at::Tensor&>) {
+    if constexpr (std::is_void_v<Result>) {
+      redispatch(parameter...);
+    } else if constexpr (std::is_same_v<Result, at::Tensor&>) {
       redispatch(parameter...);
       return written(parameter...);
     } else {

@@ -6,11 +6,13 @@
 using namespace metal;
 using c10::metal::ErrorMessages;
 
-// What a report says. csrc/guards.cpp has the same structure.
+// What a report says: before, place, between, number, after. csrc/guards.cpp has the same structure.
 struct Words {
-  char before[100];  // the number
-  char after[100];   // it
+  char before[80];
+  char between[40];  // where the number stands, if that is told
+  char after[100];
   uint with_number;
+  uint with_place;
 };
 
 struct Line {
@@ -33,7 +35,7 @@ struct Line {
   }
 };
 
-void report(device ErrorMessages* errors, constant Words& words, long number) {
+void report(device ErrorMessages* errors, constant Words& words, long number, uint where) {
   // All threads may come here: once the list is full, they stop asking for a place in it.
   constexpr uint most = c10::metal::error_message_count;
   if (atomic_load_explicit(&errors->count, memory_order_relaxed) >= most) return;
@@ -42,6 +44,8 @@ void report(device ErrorMessages* errors, constant Words& words, long number) {
   device c10::metal::ErrorMessage& message = errors->msg[place];
   Line line = {message.message, message.message + sizeof(message.message) - 1};
   line.add(words.before);
+  if (words.with_place != 0) line.add(long(where));
+  line.add(words.between);
   if (words.with_number != 0) line.add(number);
   line.add(words.after);
   *line.at = 0;
@@ -72,7 +76,7 @@ kernel void guard_index(
   const bool fine = (value >= bounds.low && value < bounds.high) || value == bounds.exempt;
   mended[i] = fine ? index[i] : T(clamp(value, bounds.low, bounds.high - 1));
   if (fine || (value >= bounds.quiet_low && value < bounds.quiet_high)) return;
-  report(errors, words, value);
+  report(errors, words, value, i);
 }
 
 template [[host_name("guard_index_int")]] kernel void guard_index<int>(
@@ -90,7 +94,7 @@ kernel void guard_probability(
   const float value = values[i];
   const bool fine = value >= 0.0f && value <= 1.0f;
   mended[i] = fine ? value : clamp(isnan(value) ? 0.0f : value, 0.0f, 1.0f);
-  if (!fine) report(errors, words, 0);
+  if (!fine) report(errors, words, 0, i);
 }
 
 // The text of an assertion that does not hold, which may be as long as a report.

@@ -256,7 +256,6 @@ class CudaBuilder:
             raise _pipeline_failure(cubin.threadgroup_bytes)
         return cubin
 
-
     def _assemble_dense(self, ptx: str) -> nvjitlink.Cubin:
         """Two of the largest threadgroups at a time hide each other's waits, if they fit."""
         cubin = nvjitlink.assemble(ptx, self.architecture)
