@@ -124,8 +124,9 @@ def test_the_entry_point_warns_once_and_leaves_torch_usable(python, impossible) 
     assert done.stderr.count("RuntimeWarning") == 1
 
 
-def test_activating_again_does_nothing(python) -> None:
-    program = "import openmps; openmps.activate(); openmps.activate(); openmps.activate('cpu');"
+def test_activating_again_does_nothing(python, engine: str) -> None:
+    again = f"openmps.activate(); openmps.activate({engine!r});"
+    program = f"import openmps; openmps.activate(); {again}"
     assert python("-c", program + ADD).stdout == ADDED
 
 
