@@ -46,13 +46,13 @@ MODELS = {
     )
 }
 BF16 = "bf16 autocast"
-# torch's autocast takes batch norms in float32 on mps, as on a Mac, and in bfloat16 on cuda: not the
-# same work. So models with batch norms are measured once more with norms that ask for float32.
+# torch's autocast takes batch norms in float32 on mps, as on a Mac, and in bfloat16 on cuda, which
+# is less work. So a model with batch norms is measured once more with norms that ask for float32.
 BF16_NORMS = "bf16 autocast, norms in float32"
 
 
 def cases_of(name: str) -> list[tuple[str, str]]:
-    """Evaluation first: until a step is taken, both sides have the same weights, so the same loss."""
+    """Evaluation first: until a step is taken both sides have the same weights, and loss."""
     precisions = ["fp32", BF16, *([BF16_NORMS] if name == "ResNet-50" else [])]
     return [(mode, precision) for mode in ("evaluation", "training") for precision in precisions]
 

@@ -13,6 +13,7 @@
 #include "gpu_operators.h"
 #include "header.h"
 #include "hooks.h"
+#include "layers.h"
 #include "mac.h"
 #include "metal.h"
 #include "one_accelerator.h"
@@ -83,7 +84,11 @@ PyObject* activate(PyObject*, PyObject* args) {
   const bool draws_poisson =
       std::find(native.dense.begin(), native.dense.end(), "aten::poisson") != native.dense.end();
   register_random_operators(draws_poisson);
-  if (!backing().is_cpu()) register_gpu_operators();
+  if (backing().is_cpu()) {
+    register_composed_linear();
+  } else {
+    register_gpu_operators();
+  }
   prepare_typed_kernels();
   register_boxed_kernels(native);
   Py_RETURN_NONE;

@@ -1,5 +1,7 @@
 // Layers that on a Mac have kernels of their own, and here are made of other operators, as on the
 // CPU: with a Mac's checks in front.
+#include "layers.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
@@ -42,7 +44,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
     if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
   }
   const bool has_bias = bias && bias->defined();
-  if (!is_plain_product(input, weight) || (has_bias && bias->dtype() != input.dtype())) {
+  const bool at_once = !backing().is_cpu() && is_plain_product(input, weight);
+  if (!at_once || (has_bias && bias->dtype() != input.dtype())) {
     return at::native::linear(input, weight, bias);
   }
   profiler::Scope scope;
@@ -115,4 +118,12 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }
 
 }  // namespace
+
+void register_composed_linear() {
+  // Registrations last as long as their library object: this one lives for ever.
+  auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
+                                __FILE__, __LINE__);
+  m.impl("linear", linear);
+}
+
 }  // namespace openmps
