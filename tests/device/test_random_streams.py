@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -330,7 +331,7 @@ def test_gamma():
     expected = [
         philox.gamma(SEED, FIRST + 32 * i, shape) for i, shape in enumerate(shapes.tolist())
     ]
-    assert philox.ulps(drawn.numpy(), np.array(expected)) <= 4
+    assert philox.ulps(drawn.numpy(), np.array(expected)) <= 2
     zero = torch._standard_gamma(torch.zeros(3, device="mps"), generator=generator())
     assert zero.tolist() == [0, 0, 0]
 
@@ -344,11 +345,21 @@ def test_dirichlet(columns):
     torch.testing.assert_close(drawn.double(), expected, rtol=2e-6, atol=0)
 
 
-@pytest.mark.needs_torch("2.13", "has a mistake in the header that this draws with")
+def with_own_headers(source):
+    """A shipped file as compile_shader takes it: with the headers that own_kernels gives it."""
+    headers = own_kernels.headers(find_torch().folder)
+
+    def text(found):
+        path = headers.get(found[1])
+        return with_own_headers(path.read_text()) if path else found[0]
+
+    return re.sub(r"^#include <(.+)>$|^#pragma once$", text, source, flags=re.M)
+
+
 def test_poisson_kernel():
     """By hand, because torch 2.13 has no such operator on a Mac; later releases do."""
     rates = torch.tensor([0.0, 0.1, 1, 5, 9.9, 10, 20, 100, 5000, -1, torch.inf, torch.nan] * 20)
-    source = (own_kernels.FOLDER / "poisson.metal").read_text()
+    source = with_own_headers((own_kernels.FOLDER / "poisson.metal").read_text())
     place = torch.tensor([SEED, FIRST], device="mps")
     drawn = empty(rates.numel())
     torch.mps.compile_shader(source).poisson_float(drawn, rates.to("mps"), place)

@@ -66,6 +66,7 @@ def test_it_carries_every_source(wheel: Path) -> None:
     assert {
         "openmps/py.typed",
         "openmps/device/guards.metal",
+        "openmps/device/own_math.h",
         "openmps/device/philox.h",
         "openmps/device/random.metal",
         "openmps/device/poisson.metal",

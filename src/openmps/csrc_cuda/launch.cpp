@@ -19,20 +19,35 @@ std::atomic<const char*> g_last_kernel{nullptr};
 
 uint64_t rounded_up(uint64_t size, uint64_t step) { return (size + step - 1) / step * step; }
 
+// CUDA's grid of blocks, and the threads of one.
+struct Cut {
+  unsigned blocks[3];
+  unsigned threads[3];
+};
+
 // How the grid is cut. False if there are more threadgroups than a launch can have.
-bool cut(const Dispatch& dispatch, CudaLaunch* launch, unsigned blocks[3]) {
+bool cut(const Dispatch& dispatch, CudaLaunch* launch, Cut* out) {
+  auto& [blocks, block_threads] = *out;
   uint64_t total = 1;
   for (int axis = 0; axis < 3; ++axis) {
     const uint64_t threads = dispatch.grid[axis], in_group = dispatch.group[axis];
     launch->grid[axis] = dispatch.grid[axis];
-    launch->group[axis] = dispatch.group[axis];
+    launch->group[axis] = block_threads[axis] = dispatch.group[axis];
     launch->groups[axis] = blocks[axis] =
         static_cast<unsigned>((threads + in_group - 1) / in_group);
     // Far beyond what is allowed is enough: a product of three might not fit.
     if (total <= kMostAlongX) total *= blocks[axis];
   }
-  launch->flat = blocks[1] > kMostAlongOthers || blocks[2] > kMostAlongOthers;
-  if (!launch->flat) return blocks[0] <= kMostAlongX;
+  launch->flat = 0;
+  if (dispatch.group[2] > kDeepestGroup) {
+    launch->flat |= kFlatThreads;
+    block_threads[0] *= block_threads[1] * block_threads[2];
+    block_threads[1] = block_threads[2] = 1;
+  }
+  if (blocks[1] <= kMostAlongOthers && blocks[2] <= kMostAlongOthers) {
+    return blocks[0] <= kMostAlongX;
+  }
+  launch->flat |= kFlatGroups;
   if (total > kMostAlongX) return false;
   blocks[0] = static_cast<unsigned>(total);
   blocks[1] = blocks[2] = 1;
@@ -99,7 +114,7 @@ struct Queued {
   const CudaKernel& kernel;
   void* function;
   CudaLaunch launch;
-  unsigned blocks[3];
+  Cut sizes;
   unsigned dynamic_bytes;
   Spilled spilled;
 
@@ -125,9 +140,9 @@ struct Queued {
  private:
   int launch_it() {
     void* parameters[] = {&launch};
-    const auto* group = launch.group;
-    return kernel.driver->launch(function, blocks[0], blocks[1], blocks[2], group[0], group[1],
-                                 group[2], dynamic_bytes, kDefaultStream, parameters, nullptr);
+    const auto& [blocks, threads] = sizes;
+    return kernel.driver->launch(function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
+                                 threads[2], dynamic_bytes, kDefaultStream, parameters, nullptr);
   }
 };
 
@@ -150,12 +165,11 @@ int run_in_context(Queued* queued) {
 int openmps_cuda_launch(const openmps::Dispatch* dispatch) {
   using namespace openmps;
   const auto& kernel = *static_cast<const CudaKernel*>(dispatch->entry);
-  if (dispatch->group[2] > kDeepestGroup) return kTooDeepGroup;
   const auto alignment = alignment_of(*dispatch, kernel);
   void* const function = __atomic_load_n(&kernel.functions[alignment], __ATOMIC_ACQUIRE);
   if (function == nullptr) return kNotBuilt + static_cast<int>(alignment);
   Queued queued{kernel, function, {}, {}, 0, {}};
-  if (!cut(*dispatch, &queued.launch, queued.blocks)) return kTooManyGroups;
+  if (!cut(*dispatch, &queued.launch, &queued.sizes)) return kTooManyGroups;
   queued.dynamic_bytes = place_dynamic(*dispatch, &queued.launch);
   bind(*dispatch, kernel, &queued.launch, &queued.spilled);
   const int failed = run_in_context(&queued);

@@ -35,7 +35,7 @@ struct CudaKernel {
 };
 
 // Ours, beside the driver's. kNotBuilt + n: functions[n] is needed, and null.
-enum CudaFailure : int { kTooManyGroups = -1, kTooDeepGroup = -2, kNotBuilt = -16 };
+enum CudaFailure : int { kTooManyGroups = -1, kNotBuilt = -16 };
 
 }  // namespace openmps
 

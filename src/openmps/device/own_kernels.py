@@ -15,6 +15,7 @@ from openmps.targets.shipped import ShippedKernels
 
 FOLDER = Path(__file__).parent
 _RANDOM = "c10/metal/random.h"
+_OWN = "openmps/own_math.h"
 
 
 def headers(torch: Path) -> dict[str, Path]:
@@ -25,6 +26,7 @@ def headers(torch: Path) -> dict[str, Path]:
     random = found.get(_RANDOM)
     if random is None or "box_muller_from_philox" not in random.read_text(encoding="utf-8"):
         found[_RANDOM] = FOLDER / "philox.h"
+    found[_OWN] = FOLDER / "own_math.h"
     return found
 
 

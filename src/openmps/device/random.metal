@@ -4,10 +4,10 @@
 // It never asks how long the tensor is: csrc/random_kernels.cpp draws a ragged end into scratch
 // memory. So the loop over threads has no branch, and the compiler turns it into vector code.
 //
-// Logarithms and the like are written out here, with explicit fma, and not taken from a maths
-// library: an element has the same bits on every machine, in whatever vector it is computed.
-// Host names are PyTorch's, because its error texts contain them.
+// Logarithms and the like are not taken from a maths library: an element has the same bits on every
+// machine. Host names are PyTorch's, because its error texts contain them.
 #include <c10/metal/random.h>
+#include <openmps/own_math.h>
 
 using namespace metal;
 
@@ -24,101 +24,6 @@ uint4 block_of(constant Stream& stream, uint thread_number) {
 float uniform_of(uint word) { return c10::metal::detail::uint32_to_uniform_float(word); }
 
 constant constexpr float kEpsilon = 1.1920929e-7f;
-
-// ---- functions of one number, each within 1 ulp (tan: 2) where distributions use them
-
-// x > 0 and normal.
-float log_of(float x) {
-  const int bits = as_type<int>(x);
-  const int exponent = (bits - 0x3f3504f3) >> 23;  // the rest lies in [sqrt(1/2), sqrt(2))
-  const float e = float(exponent);
-  const float f = as_type<float>(bits - (exponent << 23)) - 1.0f;
-  float p = -8.102603257e-2f;
-  p = fma(p, f, 1.271379441e-1f);
-  p = fma(p, f, -1.297250390e-1f);
-  p = fma(p, f, 1.420201659e-1f);
-  p = fma(p, f, -1.664221585e-1f);
-  p = fma(p, f, 2.000147253e-1f);
-  p = fma(p, f, -2.500029802e-1f);
-  p = fma(p, f, 3.333332837e-1f);
-  const float square = f * f;
-  const float square_low = fma(f, f, -square);
-  // f - f^2/2 is kept as a sum of two floats: most of the rounding happens in it.
-  const float high = fma(-0.5f, square, f);
-  const float low = (f - high) - 0.5f * square;
-  const float tail = fma(square * f, p, fma(e, -1.904654212e-9f, fma(-0.5f, square_low, low)));
-  const float whole = fma(e, 6.931471825e-1f, high);
-  const float lost = fma(e, 6.931471825e-1f, -whole) + high;
-  return whole + (tail + lost);
-}
-
-// The sine and cosine of x, |x| <= 7.
-struct SineCosine {
-  float sine;
-  float cosine;
-};
-
-// Of x less the nearest multiple of pi/2, whose number goes to `quarter`.
-SineCosine near_zero(float x, thread int& quarter) {
-  const float k = rint(x * 6.366197467e-1f);
-  quarter = int(k);
-  // pi/2 in three parts; what the second one's product and sum lose is kept.
-  const float roughly = fma(k, -1.570796371f, x);
-  const float second = k * 4.371138829e-8f;
-  const float third = fma(k, 4.371138829e-8f, -second) + k * 1.715124510e-15f;
-  const float y = roughly + second;
-  const float lost = ((roughly - y) + second) + third;
-  const float z = y * y;
-  float s = 2.724918431e-6f;
-  s = fma(s, z, -1.984008122e-4f);
-  s = fma(s, z, 8.333331905e-3f);
-  s = fma(s, z, -1.666666716e-1f);
-  float c = -2.730033657e-7f;
-  c = fma(c, z, 2.480059629e-5f);
-  c = fma(c, z, -1.388888806e-3f);
-  c = fma(c, z, 4.166666791e-2f);
-  const float half_square = 0.5f * z;
-  const float most = 1.0f - half_square;
-  return {y + fma(s * z, y, lost),
-          most + (((1.0f - most) - half_square) + fma(c * z, z, -y * lost))};
-}
-
-SineCosine sine_cosine_of(float x) {
-  int quarter;
-  const SineCosine near = near_zero(x, quarter);
-  const bool swapped = (quarter & 1) != 0;
-  const float sine = swapped ? near.cosine : near.sine;
-  const float cosine = swapped ? near.sine : near.cosine;
-  return {(quarter & 2) != 0 ? -sine : sine, ((quarter + 1) & 2) != 0 ? -cosine : cosine};
-}
-
-float tan_of(float x) {
-  int quarter;
-  const SineCosine near = near_zero(x, quarter);
-  const bool swapped = (quarter & 1) != 0;
-  return (swapped ? -near.cosine : near.sine) / (swapped ? near.sine : near.cosine);
-}
-
-float exp_of(float x) {
-  // Beyond these, infinity and 0 come out by themselves.
-  const float inside = clamp(x, -110.0f, 100.0f);
-  const float k = rint(inside * 1.442695041f);
-  const float high = fma(k, -6.931471825e-1f, inside);
-  const float r = fma(k, 1.904654212e-9f, high);
-  float p = 1.989931916e-4f;
-  p = fma(p, r, 1.393367653e-3f);
-  p = fma(p, r, 8.333298378e-3f);
-  p = fma(p, r, 4.166646302e-2f);
-  p = fma(p, r, 1.666666716e-1f);
-  p = fma(p, r, 0.5f);
-  const float mantissa = 1.0f + fma(r * r, p, r);
-  // In two steps, because 2^k may lie outside what a float can be.
-  const int first = int(k) >> 1;
-  const int second = int(k) - first;
-  const float scaled =
-      mantissa * as_type<float>((first + 127) << 23) * as_type<float>((second + 127) << 23);
-  return isnan(x) ? x : scaled;
-}
 
 // ---- distributions: four words in, four floats out
 
@@ -388,27 +293,35 @@ DROP(half2)
 
 constant constexpr long kGammaBlocks = 32;
 
+// Of the first two words of a block. An infinite logarithm is one natively, too.
+float normal_of_block(long seed, long block) {
+  const uint4 words = c10::metal::philox4::rand(seed, block);
+  const float u = 1.0f - uniform_of(words.x);
+  const float radius = sqrt(-2.0f * (u > 0.0f ? exact_log_of(u).high : -INFINITY));
+  return radius * exact_cosine_of(2.0f * M_PI_F * (1.0f - uniform_of(words.y)));
+}
+
 // Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
 float gamma_of(float shape, long seed, long block) {
   if (shape == 0.0f) return 0.0f;
   float boost = 1.0f;
   if (shape < 1.0f) {
-    boost = precise::pow(1.0f - c10::metal::rand(seed, block++), 1.0f / shape);
+    boost = power_of(1.0f - c10::metal::rand(seed, block++), 1.0f / shape);
     shape += 1.0f;
   }
   const float d = shape - 1.0f / 3.0f;
-  const float c = 1.0f / precise::sqrt(9.0f * d);
+  const float c = 1.0f / sqrt(9.0f * d);
   for (;;) {
     float x, y;
     do {
-      x = c10::metal::randn(seed, block++);
+      x = normal_of_block(seed, block++);
       y = 1.0f + c * x;
     } while (y <= 0.0f);
     const float v = y * y * y;
     const float u = 1.0f - c10::metal::rand(seed, block++);
     const float squared = x * x;
     if (u < 1.0f - 0.0331f * squared * squared ||
-        precise::log(u) < 0.5f * squared + d * (1.0f - v + precise::log(v))) {
+        log_from_zero(u) < 0.5f * squared + d * (1.0f - v + log_from_zero(v))) {
       return max(boost * d * v, FLT_MIN);
     }
   }

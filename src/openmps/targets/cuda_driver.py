@@ -34,7 +34,7 @@ _LIBRARY = "openmps_cuda.so"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
 
 _ENTRY = b"openmps_cuda"
-_TOO_MANY_GROUPS, _TOO_DEEP_GROUP, _NOT_BUILT = -1, -2, -16  # CudaFailure of csrc_cuda/launch.h
+_TOO_MANY_GROUPS, _NOT_BUILT = -1, -16  # CudaFailure of csrc_cuda/launch.h
 # Of CUresult: after these, every call of this process fails.
 _LOST = {
     700: "touched memory it must not (an address outside every tensor)",
@@ -218,12 +218,6 @@ def raise_failure(
             f"kernel '{kernel}' was asked to run in more threadgroups than an NVIDIA GPU takes",
             found=f"{sizes}; at most 2147483647 threadgroups",
             next_step="use larger threadgroups, or launch twice",
-        )
-    if code == _TOO_DEEP_GROUP:
-        raise DispatchError(
-            f"kernel '{kernel}' was asked for a threadgroup deeper than an NVIDIA GPU takes",
-            found=f"{sizes}; at most 64 threads along z",
-            next_step="put more of the threadgroup's threads along x or y",
         )
     said = driver.describe(code)
     if code in _LOST:

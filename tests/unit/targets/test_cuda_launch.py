@@ -268,8 +268,16 @@ def test_a_threadgroup_deeper_than_cuda_has(
 ) -> None:
     kernel(x, threads=(1, 1, 100), group_size=(1, 1, 64))
     assert cuda.last.threads == (1, 1, 64)
-    with pytest.raises(DispatchError, match="at most 64 threads along z"):
-        kernel(x, threads=(1, 1, 100), group_size=(1, 1, 65))
+    assert cuda.last.launch.flat == 0
+    kernel(x, threads=(3, 7, 100), group_size=(2, 5, 65))
+    assert cuda.last.threads == (650, 1, 1)
+    assert cuda.last.blocks == (2, 2, 2)
+    assert cuda.last.launch.flat == 2
+    assert list(cuda.last.launch.group) == [2, 5, 65]
+    kernel(x, threads=(1, 65536, 100), group_size=(1, 1, 65))
+    assert cuda.last.threads == (65, 1, 1)
+    assert cuda.last.blocks == (65536 * 2, 1, 1)
+    assert cuda.last.launch.flat == 3
 
 
 def test_a_thread_without_a_context_gets_torch_s(

@@ -1,14 +1,17 @@
 // What a generated CUDA kernel and whoever launches it agree on. Plain data, no includes.
 //
 // A kernel is `extern "C" __global__ void openmps_cuda(const __grid_constant__ CudaLaunch)`, one to
-// a module. block = group; grid = groups, or their product along x if `flat`; dynamic shared memory
-// = the sum of the [[threadgroup(n)]] sizes, each rounded up to 16 bytes.
+// a module. grid = groups, block = group; one or the other is a product along x, as `flat` says.
+// Dynamic shared memory = the sum of the [[threadgroup(n)]] sizes, each rounded up to 16 bytes.
 #pragma once
 
 namespace openmps {
 
 constexpr unsigned kCudaBuffers = 31;
 constexpr unsigned kInlineBytes = 512;
+// Bits of `flat`, for what CUDA's y and z do not reach.
+constexpr unsigned kFlatGroups = 1;   // threadgroups are numbered along blockIdx.x alone
+constexpr unsigned kFlatThreads = 2;  // a threadgroup's threads along threadIdx.x alone
 
 // The kernel's only parameter. targets/ has a mirror of it in Python.
 struct CudaLaunch {
@@ -16,7 +19,7 @@ struct CudaLaunch {
   unsigned grid[3];             // threads in the grid
   unsigned group[3];            // threads in a whole threadgroup
   unsigned groups[3];           // threadgroups in the grid, edge ones included
-  unsigned flat;                // 1: threadgroups are numbered along blockIdx.x alone
+  unsigned flat;                // kFlatGroups, kFlatThreads, both or 0
   unsigned dynamic_offset[kCudaBuffers];  // where [[threadgroup(n)]] begins in dynamic memory
   // 0: not inline; else 1 + where in `bytes` the buffer begins, a multiple of 16. Only parameters
   // in the constant address space may be inline.

@@ -55,13 +55,13 @@ struct bfloat {
   // Templates, so that the other arm of `c ? a_bfloat : 0` becomes a bfloat and not the reverse.
   template <class T, metal::enable_if_t<openmps_detail::is_bfloat_free<T>, int> = 0>
   OPENMPS_INLINE constexpr operator T() const {
-    return static_cast<T>(openmps_float());
+    return OPENMPS_CONVERT(T, openmps_float());
   }
   template <class T,
             metal::enable_if_t<
                 openmps_detail::is_plain_number<T> && !openmps_detail::is_bfloat_free<T>, long> = 0>
   OPENMPS_INLINE explicit constexpr operator T() const {
-    return static_cast<T>(openmps_float());
+    return OPENMPS_CONVERT(T, openmps_float());
   }
 
   OPENMPS_INLINE constexpr bfloat operator+() const { return *this; }

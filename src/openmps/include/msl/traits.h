@@ -88,6 +88,21 @@ inline constexpr bool is_float<double> = true;
 template <class T>
 inline constexpr bool is_number = is_integer<T> || is_float<T>;
 
+// A number as another. Where NVRTC computes a constant itself, it takes a NaN for false.
+#ifdef __CUDACC_RTC__
+template <class T, class A>
+OPENMPS_INLINE constexpr T converted(const A& a) {
+  if constexpr (__is_same(T, bool) && is_float<A>) {
+    return a != A(0);
+  } else {
+    return static_cast<T>(a);
+  }
+}
+#define OPENMPS_CONVERT(T, ...) (::msl::openmps_detail::converted<T>(__VA_ARGS__))
+#else
+#define OPENMPS_CONVERT(T, ...) (static_cast<T>(__VA_ARGS__))
+#endif
+
 // A scalar is a vector of one.
 template <class T>
 struct shape {

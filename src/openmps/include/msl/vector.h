@@ -16,9 +16,9 @@ using openmps_detail::shape;
 template <class T, class A>
 OPENMPS_INLINE constexpr T* append(T* out, const A& a) {
   if constexpr (shape<A>::size == 1 && !__is_same(A, vec<typename shape<A>::element, 1>)) {
-    *out++ = static_cast<T>(a);
+    *out++ = OPENMPS_CONVERT(T, a);
   } else {
-    for (int i = 0; i < shape<A>::size; ++i) *out++ = static_cast<T>(a[i]);
+    for (int i = 0; i < shape<A>::size; ++i) *out++ = OPENMPS_CONVERT(T, a[i]);
   }
   return out;
 }
@@ -168,11 +168,11 @@ struct vec<T, 1> {
   T x;
   vec() = default;
   template <class A, OPENMPS_IF_SPREADS(A)>
-  OPENMPS_INLINE constexpr vec(A a) : x(static_cast<T>(a)) {}
+  OPENMPS_INLINE constexpr vec(A a) : x(OPENMPS_CONVERT(T, a)) {}
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
-  OPENMPS_INLINE explicit constexpr vec(A a) : x(static_cast<T>(a)) {}
+  OPENMPS_INLINE explicit constexpr vec(A a) : x(OPENMPS_CONVERT(T, a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
-  OPENMPS_INLINE explicit constexpr vec(const vec<U, 1>& v) : x(static_cast<T>(v.x)) {}
+  OPENMPS_INLINE explicit constexpr vec(const vec<U, 1>& v) : x(OPENMPS_CONVERT(T, v.x)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH1)
   OPENMPS_VECTOR_ACCESS
 
@@ -193,14 +193,14 @@ struct vec<T, 2> : elements<T, 2> {
   template <class A, class B,
             metal::enable_if_t<shape<A>::size == 1 && shape<B>::size == 1, int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b)
-      : base(static_cast<T>(a), static_cast<T>(b)) {}
+      : base(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, b)) {}
   template <class A, OPENMPS_IF_SPREADS(A)>
-  OPENMPS_INLINE constexpr vec(A a) : vec(static_cast<T>(a), static_cast<T>(a)) {}
+  OPENMPS_INLINE constexpr vec(A a) : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a)) {}
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
-  OPENMPS_INLINE explicit constexpr vec(A a) : vec(static_cast<T>(a), static_cast<T>(a)) {}
+  OPENMPS_INLINE explicit constexpr vec(A a) : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 2>) v)
-      : base(static_cast<T>(v.x), static_cast<T>(v.y)) {}
+      : base(OPENMPS_CONVERT(T, v.x), OPENMPS_CONVERT(T, v.y)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH2)
   OPENMPS_VECTOR_ACCESS
 
@@ -221,18 +221,18 @@ struct vec<T, 3> : elements<T, 3> {
   template <class A, class B, class C,
             metal::enable_if_t<shape<A>::size + shape<B>::size + shape<C>::size == 3, int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b, const C& c)
-      : base(static_cast<T>(a), static_cast<T>(b), static_cast<T>(c)) {}
+      : base(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, b), OPENMPS_CONVERT(T, c)) {}
   template <class A, class B, metal::enable_if_t<(shape<A>::size + shape<B>::size <= 3), int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b) : vec(parts<T, 3>(a, b)) {}
   template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a)
-      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+      : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a)) {}
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
   OPENMPS_INLINE explicit constexpr vec(A a)
-      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+      : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 3>) v)
-      : base(static_cast<T>(v.x), static_cast<T>(v.y), static_cast<T>(v.z)) {}
+      : base(OPENMPS_CONVERT(T, v.x), OPENMPS_CONVERT(T, v.y), OPENMPS_CONVERT(T, v.z)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH3)
   OPENMPS_VECTOR_ACCESS
 
@@ -256,7 +256,8 @@ struct vec<T, 4> : elements<T, 4> {
             metal::enable_if_t<
                 shape<A>::size + shape<B>::size + shape<C>::size + shape<D>::size == 4, int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b, const C& c, const D& d)
-      : base(static_cast<T>(a), static_cast<T>(b), static_cast<T>(c), static_cast<T>(d)) {}
+      : base(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, b), OPENMPS_CONVERT(T, c),
+             OPENMPS_CONVERT(T, d)) {}
   template <class A, class B, class C,
             metal::enable_if_t<(shape<A>::size + shape<B>::size + shape<C>::size <= 4), int> = 0>
   OPENMPS_INLINE constexpr vec(const A& a, const B& b, const C& c) : vec(parts<T, 4>(a, b, c)) {}
@@ -264,13 +265,16 @@ struct vec<T, 4> : elements<T, 4> {
   OPENMPS_INLINE constexpr vec(const A& a, const B& b) : vec(parts<T, 4>(a, b)) {}
   template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a)
-      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+      : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a),
+            OPENMPS_CONVERT(T, a)) {}
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
   OPENMPS_INLINE explicit constexpr vec(A a)
-      : vec(static_cast<T>(a), static_cast<T>(a), static_cast<T>(a), static_cast<T>(a)) {}
+      : vec(OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a), OPENMPS_CONVERT(T, a),
+            OPENMPS_CONVERT(T, a)) {}
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(OPENMPS_TAKE(vec<U, 4>) v)
-      : base(static_cast<T>(v.x), static_cast<T>(v.y), static_cast<T>(v.z), static_cast<T>(v.w)) {}
+      : base(OPENMPS_CONVERT(T, v.x), OPENMPS_CONVERT(T, v.y), OPENMPS_CONVERT(T, v.z),
+             OPENMPS_CONVERT(T, v.w)) {}
   OPENMPS_VECTOR_OPERATORS(OPENMPS_EACH4)
   OPENMPS_VECTOR_ACCESS
 
@@ -290,11 +294,11 @@ struct vec {
   vec() = default;
   template <class A, OPENMPS_IF_SPREADS(A)>
   OPENMPS_INLINE constexpr vec(A a) : openmps_elements{} {
-    for (int i = 0; i < N; ++i) openmps_elements[i] = static_cast<T>(a);
+    for (int i = 0; i < N; ++i) openmps_elements[i] = OPENMPS_CONVERT(T, a);
   }
   template <class A, OPENMPS_IF_SPREADS_EXPLICITLY(A)>
   OPENMPS_INLINE explicit constexpr vec(A a) : openmps_elements{} {
-    for (int i = 0; i < N; ++i) openmps_elements[i] = static_cast<T>(a);
+    for (int i = 0; i < N; ++i) openmps_elements[i] = OPENMPS_CONVERT(T, a);
   }
   template <
       class A, class B, class... C,
@@ -306,7 +310,7 @@ struct vec {
   }
   template <class U, metal::enable_if_t<!metal::is_same_v<U, T>, int> = 0>
   OPENMPS_INLINE explicit constexpr vec(const vec<U, N>& v) : openmps_elements{} {
-    for (int i = 0; i < N; ++i) openmps_elements[i] = static_cast<T>(v[i]);
+    for (int i = 0; i < N; ++i) openmps_elements[i] = OPENMPS_CONVERT(T, v[i]);
   }
   OPENMPS_INLINE constexpr T& operator[](long i) { return openmps_elements[i]; }
   OPENMPS_INLINE constexpr const T& operator[](long i) const { return openmps_elements[i]; }

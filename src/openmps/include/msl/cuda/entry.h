@@ -111,10 +111,21 @@ struct CudaPack<void (*)(P...), Slots...> {
   using type = CudaArguments<CudaArgument<P, Slots>...>;
 };
 
-OPENMPS_INLINE Triple group_position(const CudaLaunch& launch) {
-  if (launch.flat == 0) return {blockIdx.x, blockIdx.y, blockIdx.z};
-  const unsigned across = launch.groups[0], down = launch.groups[1];
-  return {blockIdx.x % across, blockIdx.x / across % down, blockIdx.x / across / down};
+// The place of the block's threadgroup in the grid, and of the thread in a whole threadgroup.
+struct Place {
+  Triple group, thread;
+};
+OPENMPS_INLINE Triple unrolled(unsigned index, const unsigned (&sizes)[3]) {
+  const unsigned row = index / sizes[0];
+  return {index % sizes[0], row % sizes[1], row / sizes[1]};
+}
+OPENMPS_INLINE Place place_of(const CudaLaunch& launch) {
+  Place place = {{blockIdx.x, blockIdx.y, blockIdx.z}, {threadIdx.x, threadIdx.y, threadIdx.z}};
+  if (launch.flat != 0) {
+    if (launch.flat & openmps::kFlatGroups) place.group = unrolled(blockIdx.x, launch.groups);
+    if (launch.flat & openmps::kFlatThreads) place.thread = unrolled(threadIdx.x, launch.group);
+  }
+  return place;
 }
 
 OPENMPS_INLINE unsigned shorter(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -123,11 +134,11 @@ OPENMPS_INLINE unsigned shorter(unsigned a, unsigned b) { return a < b ? a : b; 
 template <auto Kernel, int... Slots>
 OPENMPS_INLINE void run_grid(const CudaLaunch& launch) {
   Thread thread{};
-  const Triple at = group_position(launch);
+  const Place at = place_of(launch);
   thread.grid = triple(launch.grid);
-  thread.grid_position = {at.x * launch.group[0] + threadIdx.x,
-                          at.y * launch.group[1] + threadIdx.y,
-                          at.z * launch.group[2] + threadIdx.z};
+  thread.grid_position = {at.group.x * launch.group[0] + at.thread.x,
+                          at.group.y * launch.group[1] + at.thread.y,
+                          at.group.z * launch.group[2] + at.thread.z};
   if (thread.grid_position.x >= thread.grid.x || thread.grid_position.y >= thread.grid.y ||
       thread.grid_position.z >= thread.grid.z) {
     return;
@@ -144,7 +155,8 @@ OPENMPS_INLINE void run_group(const CudaLaunch& launch) {
   thread.grid = triple(launch.grid);
   thread.group = triple(launch.group);
   thread.groups = triple(launch.groups);
-  thread.group_position = group_position(launch);
+  const Place at = place_of(launch);
+  thread.group_position = at.group;
   const Triple first = {thread.group_position.x * thread.group.x,
                         thread.group_position.y * thread.group.y,
                         thread.group_position.z * thread.group.z};
@@ -152,8 +164,8 @@ OPENMPS_INLINE void run_group(const CudaLaunch& launch) {
                         shorter(thread.group.y, thread.grid.y - first.y),
                         shorter(thread.group.z, thread.grid.z - first.z)};
   const Triple shape = thread.group_shape;
-  thread.position = {threadIdx.x, threadIdx.y, threadIdx.z};
-  thread.index = (threadIdx.z * thread.group.y + threadIdx.y) * thread.group.x + threadIdx.x;
+  thread.position = at.thread;
+  thread.index = (at.thread.z * thread.group.y + at.thread.y) * thread.group.x + at.thread.x;
   if (shape.x != thread.group.x || shape.y != thread.group.y || shape.z != thread.group.z) {
     if (thread.index >= count(shape)) return;
     const unsigned row = thread.index / shape.x;

@@ -108,7 +108,7 @@ struct half {
   OPENMPS_INLINE constexpr half(T value)
       : openmps_bits(openmps_detail::half_bits(static_cast<float>(value))) {}
   OPENMPS_FOR_BUILT_IN(T) OPENMPS_INLINE constexpr operator T() const {
-    return static_cast<T>(openmps_detail::float_of_half(openmps_bits));
+    return OPENMPS_CONVERT(T, openmps_detail::float_of_half(openmps_bits));
   }
   static OPENMPS_INLINE constexpr half openmps_of(unsigned short bits) {
     half result{};
