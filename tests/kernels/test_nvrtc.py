@@ -45,7 +45,9 @@ def case_ptx(case: Path, arch: str) -> str:
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=label)
 def test_every_case(case: Path) -> None:
-    assert ".visible .entry openmps_cuda(" in case_ptx(case, "sm_90")
+    ptx = case_ptx(case, "sm_90")
+    assert ".visible .entry openmps_cuda(" in ptx
+    assert re.search(r"\t(st|atom|red)\.", ptx), "NVRTC made nothing of it"
 
 
 @pytest.mark.parametrize("case", OLD, ids=label)
@@ -89,6 +91,43 @@ def test_products_are_fused_with_sums_unless_the_result_must_be_exact() -> None:
     assert "fma.rn" not in exact
     assert "mul.rn.f32" in exact
     assert "mul.rn.f16 " in exact
+
+
+# Every function that include/msl/cuda/builtins.h names, by way of Metal's.
+FUNCTIONS = (
+    "acos(x)", "acosh(x)", "asin(x)", "asinh(x)", "atan(x)", "atanh(x)", "atan2(x, y)", "ceil(x)",
+    "copysign(x, y)", "cos(x)", "cosh(x)", "exp(x)", "exp10(x)", "fabs(x)", "floor(x)",
+    "fma(x, y, z)", "fmax(x, y)", "fmin(x, y)", "fmod(x, y)", "frexp(x, k)", "ilogb(x)",
+    "ldexp(x, 3)", "log(x)", "log10(x)", "modf(x, z)", "nextafter(x, y)", "pow(x, y)", "rint(x)",
+    "round(x)", "sin(x)", "sincos(x, z)", "sinh(x)", "sqrt(x)", "tan(x)", "tanh(x)", "trunc(x)",
+    "popcount(k)", "clz(k)", "ctz(k)", "reverse_bits(k)", "addsat(k, j)", "subsat(k, j)",
+    "mulhi(k, j)", "popcount(ulong(k))", "clz(ulong(k))", "ctz(ulong(k))",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", [(), ("--use_fast_math",)], ids=["precise", "fast"])
+def test_every_function_computes_something(flags: tuple[str, ...]) -> None:
+    """A function that calls itself without end would take all that the kernel does with it."""
+    stores = "".join(f"out[{n}] = {call};\n" for n, call in enumerate(FUNCTIONS))
+    ptx = ptx_of(
+        f"{HEAD}kernel void f(device float* out, device const float* in, device const int* n) {{\n"
+        f"float x = in[0], y = in[1], z = in[2]; int k = n[0], j = n[1];\n{stores} }}",
+        "",
+        *flags,
+    )
+    offsets = set(re.findall(r"st\.global\.[a-z]\d+ +\t?\[%rd\d+(?:\+(\d+))?\]", ptx))
+    assert offsets == {str(4 * n) if n else "" for n in range(len(FUNCTIONS))}
+
+
+def test_a_nan_is_true_in_a_constant_too() -> None:
+    ptx = ptx_of(
+        f"{HEAD}kernel void f(device int4* y) "
+        "{ y[0] = 5 + int4(bool4(float4(0, 1, NAN, -0.0f))); y[1] = 8 + int4(bool4(NAN)); }"
+    )
+    constants = dict(re.findall(r"mov\.u32 \t(%r\d+), (\d+);", ptx))
+    stored = re.findall(r"st\.global\.v4\.u32 \t\[%rd\d+(?:\+16)?\], {(.*?)}", ptx)
+    values = [[constants[register] for register in each.split(", ")] for each in stored]
+    assert values == [["5", "6", "6", "5"], ["9"] * 4]
 
 
 def test_halves_and_bfloats_multiply_on_tensor_cores() -> None:
