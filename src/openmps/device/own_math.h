@@ -1,6 +1,6 @@
 // Functions of one number for the device's own kernels, each within 1 ulp (tan: 2) where
-// distributions use them. Explicit fma and nothing of a maths library: a result has the same bits on
-// every machine and engine, in whatever vector it is computed.
+// distributions use them. Explicit fma and nothing of a maths library: a result has the same bits
+// on every machine and engine, in whatever vector it is computed.
 #pragma once
 #include <metal_stdlib>
 
@@ -180,16 +180,14 @@ float exact_cosine_of(float x) {
   c = fma(c, z.high, 4.166666667e-2f);
   const TwoFloats cosine = grown({1.0f, 0.0f}, series_of(z, {-0.5f, 0.0f}, c));
   const int quarter = int(k);
-  const float result =
-      (quarter & 1) != 0 ? sine.high + sine.low : cosine.high + cosine.low;
+  const float result = (quarter & 1) != 0 ? sine.high + sine.low : cosine.high + cosine.low;
   return ((quarter + 1) & 2) != 0 ? -result : result;
 }
 
 // e^x for -110 <= x <= 0.
 float exact_exp_of(TwoFloats x) {
   const float k = rint(x.high * 1.442695041f);
-  const TwoFloats r =
-      sum_of(fma(k, -6.931471825e-1f, x.high), fma(k, 1.904654212e-9f, x.low));
+  const TwoFloats r = sum_of(fma(k, -6.931471825e-1f, x.high), fma(k, 1.904654212e-9f, x.low));
   float p = 2.480158730e-5f;
   p = fma(p, r.high, 1.984126984e-4f);
   p = fma(p, r.high, 1.388888889e-3f);

@@ -15,7 +15,7 @@ inline float uint32_to_uniform_float(uint32_t word) {
 
 inline uint2 high_and_low(ulong value) { return uint2(uint(value >> 32), uint(value)); }
 
-} // namespace detail
+}  // namespace detail
 
 namespace philox4 {
 
@@ -32,7 +32,7 @@ inline uint4 rand(long seed, long index) {
   return counter;
 }
 
-} // namespace philox4
+}  // namespace philox4
 
 inline float rand(long seed, long index) {
   return detail::uint32_to_uniform_float(philox4::rand(seed, index).x);
@@ -45,5 +45,5 @@ inline float randn(long seed, long index) {
   return ::metal::sqrt(-2.0f * ::metal::log(radius)) * ::metal::cos(2.0f * M_PI_F * angle);
 }
 
-} // namespace metal
-} // namespace c10
+}  // namespace metal
+}  // namespace c10
