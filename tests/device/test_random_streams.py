@@ -336,6 +336,17 @@ def test_gamma():
     assert zero.tolist() == [0, 0, 0]
 
 
+def test_gamma_of_what_is_no_shape():
+    shapes = torch.tensor([torch.nan, -1.0, -torch.inf, torch.inf], device="mps")
+    drawn = torch._standard_gamma(shapes, generator=generator()).cpu()
+    assert drawn.isnan().tolist() == [True, True, True, False]
+    assert drawn[3] == torch.inf
+    few = torch._standard_gamma(torch.full((40,), -0.5, device="mps"), generator=generator()).cpu()
+    expected = [philox.gamma(SEED, FIRST + 32 * i, -0.5) for i in range(40)]
+    assert philox.ulps(few.numpy(), np.array(expected)) <= 2
+    assert few.max() > 1
+
+
 @pytest.mark.parametrize("columns", [1, 3, 40, 1500])
 def test_dirichlet(columns):
     shapes = torch.linspace(0.5, 4, 2 * columns, device="mps").reshape(2, columns)

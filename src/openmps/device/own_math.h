@@ -184,7 +184,7 @@ float exact_cosine_of(float x) {
   return ((quarter + 1) & 2) != 0 ? -result : result;
 }
 
-// e^x for -110 <= x <= 0.
+// e^x for -110 <= x <= 100.
 float exact_exp_of(TwoFloats x) {
   const float k = rint(x.high * 1.442695041f);
   const TwoFloats r = sum_of(fma(k, -6.931471825e-1f, x.high), fma(k, 1.904654212e-9f, x.low));
@@ -204,12 +204,14 @@ float exact_exp_of(TwoFloats x) {
   return mantissa * as_type<float>((first + 127) << 23) * as_type<float>((second + 127) << 23);
 }
 
-// base^exponent for 0 <= base <= 1 and a positive exponent.
+// base^exponent for 0 <= base <= 1 and an exponent other than 0.
 float power_of(float base, float exponent) {
-  if (base == 0.0f || base == 1.0f) return base;
+  if (base == 1.0f) return 1.0f;
+  if (base == 0.0f) return exponent > 0.0f ? 0.0f : INFINITY;
   const TwoFloats log_base = exact_log_of(base);
   const float product = exponent * log_base.high;
   if (product < -110.0f) return 0.0f;
+  if (product > 100.0f) return INFINITY;
   const float low = fma(exponent, log_base.low, fma(exponent, log_base.high, -product));
   return exact_exp_of({product, low});
 }

@@ -310,6 +310,7 @@ float gamma_of(float shape, long seed, long block) {
     shape += 1.0f;
   }
   const float d = shape - 1.0f / 3.0f;
+  if (!(d > 0.0f)) return NAN;  // of a NaN or far below 0; a Mac tries until it is stopped
   const float c = 1.0f / sqrt(9.0f * d);
   for (;;) {
     float x, y;
