@@ -106,7 +106,7 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
   } else {
     view = convert_sparse(argument, [this](const at::Tensor& part) { return to_backing(part); });
   }
-  arguments_.push_back({argument, view, written});
+  arguments_.push_back({argument, view, written, std::nullopt});
   return view;
 }
 
@@ -147,6 +147,7 @@ void Call::to_backing(c10::IValue& argument, bool written) {
     views.reserve(argument.toTensorList().size());
     for (const at::Tensor& tensor : argument.toTensorVector()) {
       views.push_back(is_mps(tensor) ? add(tensor, written) : to_backing(tensor, written));
+      if (is_mps(tensor)) arguments_.back().version = version_of(arguments_.back().backing);
     }
     argument = std::move(views);
   } else if (argument.isList()) {
@@ -201,6 +202,7 @@ void Call::settle(const Argument& argument, bool failed) {
     return;
   }
   auto& impl = *argument.mps.unsafeGetTensorImpl();
+  if (argument.version && version_of(argument.backing) != *argument.version) impl.bump_version();
   // Most keep their storage, and need no search.
   const bool kept = twin_of(*impl.unsafe_storage().unsafeGetStorageImpl()) ==
                     argument.backing.storage().unsafeGetStorageImpl();

@@ -36,6 +36,8 @@ class Call {
     at::Tensor mps;
     at::Tensor backing;
     bool written;
+    // Of the view, if it is one of a list: kernels of lists bump it themselves.
+    std::optional<int64_t> version;
   };
   struct StoragePair {
     c10::Storage mps;

@@ -173,6 +173,51 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   return out;
 }
 
+// ---- an optimizer's step: hundreds of tensors in each list
+
+// Whether the tensors that belong together lie alike; if not, the general kernel has something to
+// say. Lists may be empty.
+bool are_alike(std::initializer_list<at::TensorList> lists) {
+  const auto first = *lists.begin();
+  for (const auto list : lists) {
+    if (list.empty()) continue;
+    if (list.size() != first.size()) return false;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (!is_mps(list[i]) || list[i].dtype() != first[i].dtype() ||
+          list[i].strides() != first[i].strides()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+template <class Op, class Signature = typename Op::schema>
+struct Adam;
+template <class Op, class... Rest>
+struct Adam<Op, void(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
+                     Rest...)> {
+  static void run(at::TensorList weights, at::TensorList gradients, at::TensorList averages,
+                  at::TensorList squares, at::TensorList largest, Rest... rest) {
+    const auto step = are_alike({weights, gradients, averages, squares, largest})
+                          ? &OnBacking<Op>::run
+                          : &OnBacking<Op>::run_boxed;
+    step(weights, gradients, averages, squares, largest, std::forward<Rest>(rest)...);
+  }
+};
+
+template <class Op, class Signature = typename Op::schema>
+struct Sgd;
+template <class Op, class... Rest>
+struct Sgd<Op, void(at::TensorList, at::TensorList, at::TensorList, Rest...)> {
+  static void run(at::TensorList weights, at::TensorList gradients, at::TensorList momenta,
+                  Rest... rest) {
+    const auto step =
+        are_alike({weights, gradients, momenta}) ? &OnBacking<Op>::run : &OnBacking<Op>::run_boxed;
+    step(weights, gradients, momenta, std::forward<Rest>(rest)...);
+  }
+};
+
 template <class Op>
 void add(torch::Library& library) {
   const std::string overload = Op::overload_name;
@@ -195,10 +240,9 @@ void register_gpu_operators() {
   add<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
   m.impl("native_batch_norm", batch_norm);
   m.impl("native_batch_norm_backward", batch_norm_backward);
-  // An optimizer's step: hundreds of tensors in each list.
-  add<at::_ops::_fused_adam_>(m);
-  add<at::_ops::_fused_adamw_>(m);
-  add<at::_ops::_fused_sgd_>(m);
+  m.impl("_fused_adam_", &Adam<at::_ops::_fused_adam_>::run);
+  m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
+  m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
   add<at::_ops::_foreach_add__Scalar>(m);
   add<at::_ops::native_dropout_backward>(m);
   m.impl("dropout", dropout);

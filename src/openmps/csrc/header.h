@@ -30,6 +30,12 @@ at::Tensor backing_view(const at::Tensor& mps);
 // and viewed, not read.
 at::Tensor shape_only(const at::Tensor& tensor);
 
+// How often a kernel has said that it wrote to this tensor; 0 for one that does not count.
+inline int64_t version_of(const at::Tensor& t) {
+  if (!t.defined() || t.is_inference()) return 0;
+  return static_cast<int64_t>(t.unsafeGetTensorImpl()->version_counter().current_version());
+}
+
 // Takes a header back into the pool, unless a kernel kept it.
 void recycle(at::Tensor&& view) noexcept;
 

@@ -128,21 +128,27 @@ struct Parameter<const at::ITensorListRef&> {
   }
 };
 
+// Kernels of lists that are written say so themselves, by the views' versions.
 template <>
 struct Parameter<at::TensorList> {
   at::TensorList originals;
   std::vector<at::Tensor> views;
+  std::vector<int64_t> versions;
   Parameter(const char* op, at::TensorList list) : originals(list) {
     views.reserve(list.size());
+    versions.reserve(list.size());
     for (const at::Tensor& t : list) {
       if (!is_mps(t) && t.defined()) check_same_device(op, t, false);
       views.push_back(is_mps(t) ? backing_view(t) : t);
+      versions.push_back(version_of(views.back()));
     }
   }
   Parameter(Parameter&&) = default;
   ~Parameter() {
     for (size_t i = 0; i < views.size(); ++i) {
-      if (is_mps(originals[i])) recycle(std::move(views[i]));
+      if (!is_mps(originals[i])) continue;
+      if (version_of(views[i]) != versions[i]) originals[i].unsafeGetTensorImpl()->bump_version();
+      recycle(std::move(views[i]));
     }
   }
   at::TensorList pass() { return views; }
@@ -164,6 +170,15 @@ struct OnBacking<Op, Result(Args...)> {
       if (!may_mend || is_of_gpu(error)) rethrow_as_mps(error);
       return run_boxed(args...);
     }
+  }
+
+  // The general kernel, which can refuse and widen.
+  static Result run_boxed(Args... args) {
+    static const auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
+    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
+        c10::BoxedKernel::makeFromFunction<&general_kernel>(), op, c10::DispatchKeySet(),
+        std::forward<Args>(args)...);
   }
 
   // What the Mac says about this operator; set at activation.
@@ -190,14 +205,6 @@ struct OnBacking<Op, Result(Args...)> {
     return 0;
   }
 
-  // The general kernel, which can refuse and widen.
-  static Result run_boxed(Args... args) {
-    static const auto op =
-        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
-    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
-        c10::BoxedKernel::makeFromFunction<&general_kernel>(), op, c10::DispatchKeySet(),
-        std::forward<Args>(args)...);
-  }
   static void general_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
     run_with_rules(handle, stack);
   }
