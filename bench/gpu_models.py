@@ -25,8 +25,8 @@ from sides import CaseFailed, Side, close_on, compare_in_turn, serve, two_sides
 
 GOAL = 0.98
 ROUND_S = 0.15
-ROUNDS = 7
-CPU_S = 4.0  # a case on the CPU engine takes no further step after this long
+ROUNDS = 5
+CPU_S = 3.0  # a case on the CPU engine takes no further step after this long
 TITLE = "Models: items per second on cuda and on mps"
 
 
