@@ -142,7 +142,7 @@ def test_normalisation_of_half_precision_agrees(name, dtype):
     torch.manual_seed(0)
     make, shape = NORMS[name]
     # Of a sum of squares of normalised values, the gradient is what roundings leave.
-    left = {torch.float16: 0.01, torch.bfloat16: 0.1}[dtype] if on_cuda() else 0
+    left = {torch.float16: 0.02, torch.bfloat16: 0.2}[dtype] if on_cuda() else 0
     data = torch.randn(shape, dtype=dtype, requires_grad=True)
     assert_module_agrees(make().to(dtype), data, atol=left)
 

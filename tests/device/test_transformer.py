@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from . import agreement
-from .agreement import as_fused, on_mps
+from .agreement import as_fused, on_cuda, on_mps
 
 assert_matches = functools.partial(agreement.assert_matches, **as_fused())
 assert_module_agrees = functools.partial(agreement.assert_module_agrees, **as_fused())
@@ -123,7 +123,8 @@ def test_decoder_layer_agrees():
 def test_whole_transformer_agrees():
     torch.manual_seed(0)
     model = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
-    assert_module_agrees(model, tokens(3, 5, 8), tokens(3, 4, 8))
+    left = 1e-4 if on_cuda() else 0  # of gradients that go through a dozen roundings
+    assert_module_agrees(model, tokens(3, 5, 8), tokens(3, 4, 8), atol=left)
 
 
 def test_causal_mask_is_made_on_mps():

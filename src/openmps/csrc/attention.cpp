@@ -71,7 +71,8 @@ bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value)
          (query.requires_grad() || key.requires_grad() || value.requires_grad());
 }
 
-// A Mac does not ask which kernels the user allows (torch.nn.attention.sdpa_kernel).
+// A Mac does not ask which kernels the user allows (torch.nn.attention.sdpa_kernel). It runs the
+// plain formula, or a kernel of its own.
 class AllKernelsAllowed {
  public:
   AllKernelsAllowed() { allow(true, true, true); }
@@ -89,6 +90,12 @@ class AllKernelsAllowed {
   const bool efficient_ = at::globalContext().userEnabledMemEfficientSDP();
   const bool math_ = at::globalContext().userEnabledMathSDP();
 };
+
+bool only_plain_formula_allowed() {
+  const auto& context = at::globalContext();
+  return context.userEnabledMathSDP() && !context.userEnabledFlashSDP() &&
+         !context.userEnabledMemEfficientSDP();
+}
 
 Tensor shape_for_choice(const Tensor& tensor) {
   auto shape = shape_only(tensor);
@@ -108,6 +115,8 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
   if (dropout > 0.0 && backing().is_cpu()) return kMath;
   // With gradients a Mac falls back on the plain formula, and on its memory.
   if (needs_gradient(query, key, value) && backing().is_cpu() && is_strict()) return kMath;
+  // Asked for by name, the plain formula is what a Mac runs; it has a second derivative, too.
+  if (!backing().is_cpu() && only_plain_formula_allowed()) return kMath;
   const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
   const AllKernelsAllowed allowed;
   const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;

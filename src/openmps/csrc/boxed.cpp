@@ -238,17 +238,10 @@ void register_boxed_kernels(const NativeOperators& native) {
     new_library("aten", DispatchKey::MPS)
         ->impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&always_on_cpu>());
   }
-  const auto add_dense = [&](const std::string& name) {
+  for (const auto& name : native.dense) {
     dense.add(name, [&] {
       return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<DenseKernel>(name));
     });
-  };
-  for (const auto& name : native.dense) add_dense(name);
-  if (!backing().is_cpu()) {
-    // Loops over tensors on a Mac, and one kernel on a GPU, with the same numbers.
-    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
-      if (name.name.rfind("aten::_foreach_", 0) == 0) add_dense(full_name(name));
-    }
   }
   // Sparse tensors have no fallback: what is not here gets the dispatcher's own error.
   ByName sparse(DispatchKey::SparseMPS, DispatchKey::Sparse);

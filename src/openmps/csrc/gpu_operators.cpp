@@ -22,6 +22,7 @@
 #include <torch/library.h>
 
 #include <deque>
+#include <unordered_set>
 
 #include "generator.h"
 #include "redispatch.h"
@@ -218,6 +219,18 @@ struct Sgd<Op, void(at::TensorList, at::TensorList, at::TensorList, Rest...)> {
   }
 };
 
+// What a fused optimizer counts its steps with: a loop on a Mac, and one kernel here, unless a
+// tensor is there twice, which the loop would count twice.
+void add_to_each(at::TensorList tensors, const at::Scalar& number) {
+  std::unordered_set<const void*> seen;
+  for (const auto& tensor : tensors) {
+    if (is_mps(tensor) && seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
+    for (Tensor each : tensors) each.add_(number);
+    return;
+  }
+  OnBacking<at::_ops::_foreach_add__Scalar>::run(tensors, number);
+}
+
 template <class Op>
 void add(torch::Library& library) {
   const std::string overload = Op::overload_name;
@@ -243,7 +256,7 @@ void register_gpu_operators() {
   m.impl("_fused_adam_", &Adam<at::_ops::_fused_adam_>::run);
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
-  add<at::_ops::_foreach_add__Scalar>(m);
+  m.impl("_foreach_add_.Scalar", add_to_each);
   add<at::_ops::native_dropout_backward>(m);
   m.impl("dropout", dropout);
   auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,

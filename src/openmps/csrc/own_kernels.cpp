@@ -86,6 +86,7 @@ void run_on_gpu(void* function, unsigned threads, c10::ArrayRef<Bound> buffers) 
   for (unsigned axis = 1; axis < 3; ++axis) {
     launch.grid[axis] = launch.group[axis] = launch.groups[axis] = 1;
   }
+  launch.flat = kLine;
   size_t used = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const auto& buffer = buffers[i];

@@ -38,7 +38,9 @@ bool cut(const Dispatch& dispatch, CudaLaunch* launch, Cut* out) {
     // Far beyond what is allowed is enough: a product of three might not fit.
     if (total <= kMostAlongX) total *= blocks[axis];
   }
-  launch->flat = 0;
+  const bool is_line = launch->grid[1] == 1 && launch->grid[2] == 1 && launch->group[1] == 1 &&
+                       launch->group[2] == 1;
+  launch->flat = is_line ? kLine : 0;
   if (dispatch.group[2] > kDeepestGroup) {
     launch->flat |= kFlatThreads;
     block_threads[0] *= block_threads[1] * block_threads[2];

@@ -9,9 +9,10 @@ namespace openmps {
 
 constexpr unsigned kCudaBuffers = 31;
 constexpr unsigned kInlineBytes = 512;
-// Bits of `flat`, for what CUDA's y and z do not reach.
+// Bits of `flat`: what CUDA's y and z do not reach, or are not needed for.
 constexpr unsigned kFlatGroups = 1;   // threadgroups are numbered along blockIdx.x alone
 constexpr unsigned kFlatThreads = 2;  // a threadgroup's threads along threadIdx.x alone
+constexpr unsigned kLine = 4;         // grid and threadgroups have one axis: nothing to find out
 
 // The kernel's only parameter. targets/ has a mirror of it in Python.
 struct CudaLaunch {
@@ -19,7 +20,7 @@ struct CudaLaunch {
   unsigned grid[3];             // threads in the grid
   unsigned group[3];            // threads in a whole threadgroup
   unsigned groups[3];           // threadgroups in the grid, edge ones included
-  unsigned flat;                // kFlatGroups, kFlatThreads, both or 0
+  unsigned flat;                // kFlatGroups, kFlatThreads, both; kLine; or 0
   unsigned dynamic_offset[kCudaBuffers];  // where [[threadgroup(n)]] begins in dynamic memory
   // 0: not inline; else 1 + where in `bytes` the buffer begins, a multiple of 16. Only parameters
   // in the constant address space may be inline.

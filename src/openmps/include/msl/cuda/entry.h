@@ -121,7 +121,7 @@ OPENMPS_INLINE Triple unrolled(unsigned index, const unsigned (&sizes)[3]) {
 }
 OPENMPS_INLINE Place place_of(const CudaLaunch& launch) {
   Place place = {{blockIdx.x, blockIdx.y, blockIdx.z}, {threadIdx.x, threadIdx.y, threadIdx.z}};
-  if (launch.flat != 0) {
+  if ((launch.flat & (openmps::kFlatGroups | openmps::kFlatThreads)) != 0) {
     if (launch.flat & openmps::kFlatGroups) place.group = unrolled(blockIdx.x, launch.groups);
     if (launch.flat & openmps::kFlatThreads) place.thread = unrolled(threadIdx.x, launch.group);
   }
@@ -134,14 +134,20 @@ OPENMPS_INLINE unsigned shorter(unsigned a, unsigned b) { return a < b ? a : b; 
 template <auto Kernel, int... Slots>
 OPENMPS_INLINE void run_grid(const CudaLaunch& launch) {
   Thread thread{};
-  const Place at = place_of(launch);
   thread.grid = triple(launch.grid);
-  thread.grid_position = {at.group.x * launch.group[0] + at.thread.x,
-                          at.group.y * launch.group[1] + at.thread.y,
-                          at.group.z * launch.group[2] + at.thread.z};
-  if (thread.grid_position.x >= thread.grid.x || thread.grid_position.y >= thread.grid.y ||
-      thread.grid_position.z >= thread.grid.z) {
-    return;
+  // Most launches; in a kernel that moves a few bytes, finding out more would take as long.
+  if (launch.flat == openmps::kLine) {
+    thread.grid_position = {blockIdx.x * launch.group[0] + threadIdx.x, 0, 0};
+    if (thread.grid_position.x >= thread.grid.x) return;
+  } else {
+    const Place at = place_of(launch);
+    thread.grid_position = {at.group.x * launch.group[0] + at.thread.x,
+                            at.group.y * launch.group[1] + at.thread.y,
+                            at.group.z * launch.group[2] + at.thread.z};
+    if (thread.grid_position.x >= thread.grid.x || thread.grid_position.y >= thread.grid.y ||
+        thread.grid_position.z >= thread.grid.z) {
+      return;
+    }
   }
   typename CudaPack<decltype(Kernel), Slots...>::type arguments(launch);
   arguments.template call<Kernel>(thread);
