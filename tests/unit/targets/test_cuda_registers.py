@@ -1,4 +1,4 @@
-"""How many registers a kernel gets on a GPU: two of the largest threadgroups should fit at a time."""
+"""How many registers a kernel gets on a GPU: two of the largest threadgroups should fit at once."""
 
 from __future__ import annotations
 
