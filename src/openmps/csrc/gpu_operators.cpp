@@ -76,12 +76,6 @@ class Views {
   std::deque<BackingView> views_;
 };
 
-Tensor to_mps(Tensor result) {
-  if (!result.defined()) return result;
-  return is_fresh(result) ? relabel_fresh(std::move(result))
-                          : on_storage(result, mps_storage(result.storage()));
-}
-
 std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
                                               const OptionalTensor& bias,
                                               const OptionalTensor& running_mean,
@@ -103,9 +97,9 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
                                         view(running_variance), training, momentum, epsilon,
                                         at::globalContext().userEnabledCuDNN());
     }();
-    auto saved = to_mps(std::move(mean));
+    auto saved = new_on_mps(std::move(mean));
     if (implementation != 0 && saved.defined()) remember(saved, implementation, reserve);
-    return {to_mps(std::move(out)), saved, to_mps(std::move(deviation))};
+    return {new_on_mps(std::move(out)), saved, new_on_mps(std::move(deviation))};
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }
@@ -135,8 +129,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
           view(running_variance), view(saved_mean), view(saved_deviation), training, epsilon,
           wanted, known->reserve);
     }();
-    return {to_mps(std::move(for_input)), to_mps(std::move(for_weight)),
-            to_mps(std::move(for_bias))};
+    return {new_on_mps(std::move(for_input)), new_on_mps(std::move(for_weight)),
+            new_on_mps(std::move(for_bias))};
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }

@@ -174,4 +174,10 @@ at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage) {
   return tensor;
 }
 
+at::Tensor new_on_mps(at::Tensor result) {
+  if (!result.defined()) return result;
+  return is_fresh(result) ? relabel_fresh(std::move(result))
+                          : on_storage(result, mps_storage(result.storage()));
+}
+
 }  // namespace openmps

@@ -65,6 +65,9 @@ at::Tensor relabel_fresh(at::Tensor result);
 // An mps tensor with the geometry of `result`, over `storage` (on mps).
 at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage);
 
+// An mps tensor for `result`, a backing tensor that is no argument and no view of one.
+at::Tensor new_on_mps(at::Tensor result);
+
 // Whether nobody but `result` can see its header or its bytes.
 inline bool is_fresh(const at::Tensor& result) {
   return result.use_count() == 1 && result.storage().use_count() == 1;

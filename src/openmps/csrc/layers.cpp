@@ -32,11 +32,6 @@ bool is_plain_product(const Tensor& input, const Tensor& weight) {
          is_plain(input) && is_plain(weight) && (dtypes & OnBacking<at::_ops::addmm>::watched) == 0;
 }
 
-Tensor result_to_mps(Tensor result) {
-  return is_fresh(result) ? relabel_fresh(std::move(result))
-                          : on_storage(result, mps_storage(result.storage()));
-}
-
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_strict()) {
     check_linear(input, "input", "inputs");
@@ -58,7 +53,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (has_bias) b.emplace(*bias);
   try {
     const Counting counting;
-    return result_to_mps(at::linear(x.get(), w.get(), b ? b->get() : Tensor()));
+    return new_on_mps(at::linear(x.get(), w.get(), b ? b->get() : Tensor()));
   } catch (const c10::Error& error) {
     if (is_of_gpu(error)) rethrow_as_mps(error);
   }

@@ -35,23 +35,34 @@ struct Line {
   }
 };
 
-void report(device ErrorMessages* errors, constant Words& words, long number, uint where) {
-  // All threads may come here: once the list is full, they stop asking for a place in it.
+// A place for one more report; none once the list is full. All threads may ask: they stop adding to
+// the count when they see that.
+device c10::metal::ErrorMessage* place_in(device ErrorMessages* errors) {
   constexpr uint most = c10::metal::error_message_count;
-  if (atomic_load_explicit(&errors->count, memory_order_relaxed) >= most) return;
+  if (atomic_load_explicit(&errors->count, memory_order_relaxed) >= most) return nullptr;
   const uint place = atomic_fetch_add_explicit(&errors->count, 1, memory_order_relaxed);
-  if (place >= most) return;
-  device c10::metal::ErrorMessage& message = errors->msg[place];
-  Line line = {message.message, message.message + sizeof(message.message) - 1};
+  if (place >= most) return nullptr;
+  device c10::metal::ErrorMessage* message = &errors->msg[place];
+  message->file[0] = 0;
+  message->func[0] = 0;
+  message->line = 0;
+  return message;
+}
+
+Line line_of(device c10::metal::ErrorMessage* message) {
+  return {message->message, message->message + sizeof(message->message) - 1};
+}
+
+void report(device ErrorMessages* errors, constant Words& words, long number, uint where) {
+  device c10::metal::ErrorMessage* message = place_in(errors);
+  if (message == nullptr) return;
+  Line line = line_of(message);
   line.add(words.before);
   if (words.with_place != 0) line.add(long(where));
   line.add(words.between);
   if (words.with_number != 0) line.add(number);
   line.add(words.after);
   *line.at = 0;
-  message.file[0] = 0;
-  message.func[0] = 0;
-  message.line = 0;
 }
 
 // An index is fine in [low, high), and where it is `exempt`; another one becomes the nearest that
@@ -108,13 +119,9 @@ kernel void guard_assertion(
     device ErrorMessages* errors [[buffer(2)]],
     uint i [[thread_position_in_grid]]) {
   if (holds[i]) return;
-  const uint place = atomic_fetch_add_explicit(&errors->count, 1, memory_order_relaxed);
-  if (place >= c10::metal::error_message_count) return;
-  device c10::metal::ErrorMessage& message = errors->msg[place];
-  Line line = {message.message, message.message + sizeof(message.message) - 1};
+  device c10::metal::ErrorMessage* message = place_in(errors);
+  if (message == nullptr) return;
+  Line line = line_of(message);
   line.add(assertion.text);
   *line.at = 0;
-  message.file[0] = 0;
-  message.func[0] = 0;
-  message.line = 0;
 }
