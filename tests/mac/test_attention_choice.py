@@ -61,12 +61,14 @@ def test_with_gradients_the_weights_take_their_memory() -> None:
 
 
 @pytest.mark.parametrize("backend", list(KERNELS))
-def test_asking_for_a_kernel_changes_nothing(backend: SDPBackend) -> None:
+def test_asking_for_a_kernel_changes_nothing(backend: SDPBackend, engine: str) -> None:
     with sdpa_kernel([backend]):
         assert operators_of(QUERY) == [NATIVE]
         result = attend(QUERY, QUERY, QUERY)
         assert torch.backends.cuda.math_sdp_enabled() is (backend is SDPBackend.MATH)
-    assert torch.equal(result, attend(QUERY, QUERY, QUERY))
+    # On a card, MATH takes the plain formula instead of a fused kernel: other last bits.
+    tolerance = {"rtol": 0.0, "atol": 0.0} if engine == "cpu" else {}
+    torch.testing.assert_close(result, attend(QUERY, QUERY, QUERY), **tolerance)
 
 
 @pytest.mark.parametrize("backend", KERNELS)

@@ -56,6 +56,9 @@ INEXACT = {"inner", "tensordot", "linalg.lstsq", "linalg.lstsq.grad_oriented"}
 # More steps, each with a last bit of its own.
 LOOSE = {"linalg.lstsq", "linalg.lstsq.grad_oriented"}
 
+# On a card, gradients that are zero by terms of 1/sqrt(eps) against each other: rows of one element.
+CANCELLING = {"native_layer_norm"}
+
 # In PyTorch's table, yet made of operators that a Mac has: svd_lowrank fails there because it is
 # random, grid_sample and pinv failed for reasons of their values until torch 2.12.
 RUNS = {"masked.median", "nn.functional.grid_sample", "linalg.pinvsingular"}
@@ -152,20 +155,27 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def compare(got: torch.Tensor, want: torch.Tensor, *, exact: bool, loose: bool = False) -> None:
+def compare(
+    got: torch.Tensor,
+    want: torch.Tensor,
+    *,
+    exact: bool,
+    loose: bool = False,
+    cancelling: bool = False,
+) -> None:
     assert got.device == torch.device("mps:0")
     tolerance = {"rtol": 0.0, "atol": 0.0} if exact else {}
     if loose:
         tolerance = {"rtol": 1e-5, "atol": 5e-5}
     if ON_CUDA and (want.is_floating_point() or want.is_complex()):
-        tolerance = on_cuda(dense(want).abs())
+        tolerance = on_cuda(dense(want).abs(), 1000 if cancelling else 0)
     assert_close(dense(got).cpu(), dense(want).cpu(), equal_nan=True, **tolerance)
 
 
-def on_cuda(sizes: torch.Tensor) -> dict[str, float]:
+def on_cuda(sizes: torch.Tensor, terms: float) -> dict[str, float]:
     """Other kernels, in another order: an element may be a sum of terms as large as the largest."""
     largest = sizes.detach()[sizes.isfinite()].amax().item() if sizes.isfinite().any() else 0.0
-    return {"rtol": 1e-4, "atol": max(5e-5, 1e-5 * largest)}
+    return {"rtol": 1e-4, "atol": max(5e-5, 1e-5 * largest, 1e-6 * terms)}
 
 
 def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> tuple[Any, ...]:
@@ -261,7 +271,13 @@ def test_mps_agrees_with_the_cpu(op: Any, monkeypatch: pytest.MonkeyPatch) -> No
         for grad, expected_grad in zip(grads or (), gradients(wanted, inputs), strict=bool(grads)):
             assert (grad is None) == (expected_grad is None)
             if grad is not None:
-                compare(grad, expected_grad, exact=False, loose=name_of(op) in LOOSE)
+                compare(
+                    grad,
+                    expected_grad,
+                    exact=False,
+                    loose=name_of(op) in LOOSE,
+                    cancelling=name_of(op) in CANCELLING,
+                )
     key = op.name + op.variant_test_name
     assert compared > 0 or asked_for_doubles > 0 or key in REFUSED
     if not asked_for_doubles:
