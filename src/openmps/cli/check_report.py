@@ -31,6 +31,7 @@ _SYNCS = {
     "aten::_local_scalar_dense": ".item()",
     "aten::copy_": ".cpu()",
 }
+_COPIES = {"to_device": "to mps", "to_host": "to the CPU"}
 
 
 @dataclass
@@ -125,10 +126,17 @@ def _collect(ledgers: Iterable[dict[str, Any]]) -> dict[str, dict[tuple[str, str
     kinds: dict[str, dict[tuple[str, str], Finding]] = defaultdict(dict)
     for ledger in ledgers:
         for kind, name, detail, line, count, size, ns in ledger["events"]:
-            shown = _SYNCS.get(name, name) if kind == "sync" else name
+            shown = _shown(kind, name)
             found = kinds[kind].setdefault((shown, detail), Finding(shown, detail))
             found.add(_where(ledger, line), count, size, ns)
     return kinds
+
+
+def _shown(kind: str, name: str) -> str:
+    """A copy is a copy, whichever operator makes it; a wait is called as the program wrote it."""
+    if kind in _COPIES:
+        return _COPIES[kind]
+    return _SYNCS.get(name, name) if kind == "sync" else name
 
 
 def _where(ledger: dict[str, Any], line: int) -> tuple[str, str, int]:

@@ -76,7 +76,7 @@ def _print_verdict(report: dict[str, Any], console: Console) -> None:
     ]
     console.print(f"Works on a Mac ({escape(report['mac'])}): [bold {style}]{word}[/]")
     for reason in verdict["because"]:
-        console.print(f"  - {escape(reason)}")
+        console.print(f"  - {escape(reason)}", soft_wrap=True)
     told = ending(report)
     if told:
         console.print(f"[yellow]{escape(told)}[/]")
@@ -112,16 +112,18 @@ def _print_findings(
 ) -> None:
     if not findings:
         return
-    table = _table(title, "what", unit, "time", "bytes", "where")
-    for finding in findings[:_MOST_ROWS]:
-        what = finding["name"] + (f": {finding['detail']}" if finding.get("detail") else "")
-        table.add_row(
-            escape(what),
-            str(finding["count"]),
-            duration(finding["seconds"]) if finding["seconds"] else "",
-            size(finding["bytes"]) if finding["bytes"] else "",
-            escape(_places(finding["lines"])),
-        )
+    columns = {
+        "what": lambda f: escape(f["name"] + (f": {f['detail']}" if f.get("detail") else "")),
+        unit: lambda f: str(f["count"]),
+        "time": lambda f: duration(f["seconds"]) if f["seconds"] else "",
+        "bytes": lambda f: size(f["bytes"]) if f["bytes"] else "",
+        "where": lambda f: escape(_places(f["lines"])),
+    }
+    rows = [{name: text(f) for name, text in columns.items()} for f in findings[:_MOST_ROWS]]
+    filled = [name for name in columns if any(row[name] for row in rows)]
+    table = _table(title, *filled)
+    for row in rows:
+        table.add_row(*(row[name] for name in filled))
     console.print()
     console.print(table)
     _print_rest(findings, console)
@@ -143,9 +145,7 @@ def _print_rest(rows: list[Any], console: Console) -> None:
 
 
 def _print_copies(report: dict[str, Any], console: Console) -> None:
-    ways = {"to_device": "to mps", "to_host": "to the CPU"}
-    named = [{**copy, "name": ways[copy["status"]]} for copy in report["copies"]]
-    _print_findings(named, console, "Copies between the CPU and mps", unit="copies")
+    _print_findings(report["copies"], console, "Copies between the CPU and mps", unit="copies")
 
 
 def _print_memory(report: dict[str, Any], console: Console) -> None:
@@ -157,7 +157,8 @@ def _print_memory(report: dict[str, Any], console: Console) -> None:
     console.print()
     console.print(
         f"[bold]Memory[/]: {size(memory['peak_bytes'])} in use at the peak{escape(at)}; "
-        f"{memory['fits']}"
+        f"{memory['fits']}",
+        soft_wrap=True,
     )
     unfit = [mac["name"] for mac in memory["macs"] if not mac["fits"]]
     if unfit:

@@ -278,6 +278,7 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
                                                   const std::optional<Tensor>& mask, double dropout,
                                                   bool causal, const std::optional<Tensor>&,
                                                   std::optional<double> scale, bool grouped) {
+  const ledger::Own own("aten::_scaled_dot_product_attention_math_for_mps");
   for (const auto* tensor : {&query, &key, &value}) {
     TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(tensor->scalar_type()) ||
                                     !refuses(kAttention, "a dtype that is not floating"),

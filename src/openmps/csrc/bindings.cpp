@@ -285,10 +285,11 @@ struct ProgramLines {
     std::string function;
     int number;
   };
-  enum class Whose : uint8_t { kProgram, kLibrary, kNobody };
+  enum class Whose : uint8_t { kProgram, kLibrary, kPrinting, kNobody };
 
   std::vector<std::string> libraries;  // folders whose code is not the program's
   std::vector<std::string> nobodys;    // torch's and our own: never worth naming
+  std::string printing;                // torch's file that turns tensors into text
   std::unordered_map<PyCodeObject*, Whose> seen;
   std::unordered_map<std::string, ledger::Line> numbers;
   std::vector<Line> lines;
@@ -312,9 +313,10 @@ struct ProgramLines {
     const auto file = utf8(code->co_filename);
     Py_INCREF(code);
     const bool generated = !file.empty() && file[0] == '<' && file != "<string>";
-    const auto whose = generated || starts_with_any(file, nobodys) ? Whose::kNobody
-                       : starts_with_any(file, libraries)          ? Whose::kLibrary
-                                                                   : Whose::kProgram;
+    const auto whose = file == printing                              ? Whose::kPrinting
+                       : generated || starts_with_any(file, nobodys) ? Whose::kNobody
+                       : starts_with_any(file, libraries)            ? Whose::kLibrary
+                                                                     : Whose::kProgram;
     seen.emplace(code, whose);
     return whose;
   }
@@ -340,10 +342,12 @@ ledger::Line find_line() {
   auto& lines = program_lines();
   ledger::Line of_library = 0;
   ledger::Line of_program = 0;
+  bool printing = false;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame != nullptr && of_program == 0) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     const auto whose = lines.whose(code);
+    printing |= whose == ProgramLines::Whose::kPrinting;
     if (whose == ProgramLines::Whose::kProgram) of_program = lines.number_of(frame, code);
     if (whose == ProgramLines::Whose::kLibrary && of_library == 0) {
       of_library = lines.number_of(frame, code);
@@ -355,15 +359,19 @@ ledger::Line find_line() {
   }
   Py_XDECREF(frame);
   PyGILState_Release(gil);
+  ledger::within().printing = printing;
   return of_program != 0 ? of_program : of_library;
 }
 
-// start_ledger(find_all, folders of libraries, folders of code that is never named)
+// start_ledger(find_all, folders of libraries, folders of code that is never named, the file that
+//              prints tensors)
 PyObject* start_ledger(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
   int find_all = 0;
   PyObject *libraries = nullptr, *nobodys = nullptr;
-  if (!PyArg_ParseTuple(args, "pOO", &find_all, &libraries, &nobodys)) return nullptr;
+  const char* printing = nullptr;
+  if (!PyArg_ParseTuple(args, "pOOs", &find_all, &libraries, &nobodys, &printing)) return nullptr;
+  program_lines().printing = printing;
   program_lines().libraries = strings(libraries);
   program_lines().nobodys = strings(nobodys);
   ledger::start(find_all != 0, find_line);

@@ -169,6 +169,20 @@ void add_from(Line line, Kind kind, const std::string& name, const std::string& 
   sum.ns += ns;
 }
 
+void Own::begin(const char* name) {
+  if (within().operation) return;
+  name_ = name;
+  line_ = line();
+  start_ns_ = now_ns();
+}
+
+void Own::end() noexcept {
+  try {
+    if (on()) add_from(line_, Kind::kNative, name_, "", 0, now_ns() - start_ns_);
+  } catch (...) {  // out of memory: one event less
+  }
+}
+
 void taken(Line line, size_t bytes, size_t live, size_t reserved) {
   auto& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
@@ -185,12 +199,13 @@ void taken(Line line, size_t bytes, size_t live, size_t reserved) {
   memory.curve.add(now_ns() - s.start, live, reserved);
 }
 
-void given_back(Line line, size_t bytes, size_t) {
+void given_back(Line line, size_t bytes, size_t live, size_t reserved) {
   auto& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   note_peak(s.memory);
-  auto& live = s.memory.live[line];
-  live -= std::min<uint64_t>(live, bytes);  // what was taken before the start is not in here
+  auto& of_line = s.memory.live[line];
+  of_line -= std::min<uint64_t>(of_line, bytes);  // what was taken before the start is not in here
+  s.memory.curve.add(now_ns() - s.start, live, reserved);
 }
 
 Snapshot snapshot() {

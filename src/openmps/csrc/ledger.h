@@ -87,12 +87,35 @@ struct Within {
   Line line = 0;
   bool operation = false;
   bool fallback = false;
-  bool doubles = false;  // float64 was among its arguments: it is no news in its results
+  bool printing = false;  // the line that was found last is torch's printing of a tensor
+  bool doubles = false;   // float64 was among its arguments: it is no news in its results
 };
 Within& within();
 
+// An operator of our own making, which the profiler does not see: from here to the end of the
+// scope.
+class Own {
+ public:
+  explicit Own(const char* name) {
+    if (on()) begin(name);
+  }
+  Own(const Own&) = delete;
+  Own& operator=(const Own&) = delete;
+  ~Own() {
+    if (C10_UNLIKELY(name_ != nullptr)) end();
+  }
+
+ private:
+  void begin(const char* name);
+  void end() noexcept;
+
+  const char* name_ = nullptr;
+  Line line_ = 0;
+  int64_t start_ns_ = 0;
+};
+
 // The device's memory, as its books are written. The caller holds the books' lock.
 void taken(Line line, size_t bytes, size_t live, size_t reserved);
-void given_back(Line line, size_t bytes, size_t live);
+void given_back(Line line, size_t bytes, size_t live, size_t reserved);
 
 }  // namespace openmps::ledger

@@ -106,7 +106,8 @@ Bytes give_back_locked(Buffer* buffer) {
   const auto line = buffer->line;
   g_books.pools->give_back(buffer);
   if (ledger::on()) {
-    ledger::given_back(line, size, static_cast<size_t>(g_books.pools->allocated().current));
+    ledger::given_back(line, size, static_cast<size_t>(g_books.pools->allocated().current),
+                       g_books.pools->driver_bytes());
   }
   return bytes;
 }

@@ -33,6 +33,7 @@ struct Record {
   // For the ledger.
   ledger::Line line = 0;
   ledger::Kind as = ledger::Kind::kNative;
+  bool printing = false;
   bool waits = false;  // the program waits for it
 
   double milliseconds() const { return static_cast<double>(duration_ns) * 1e-6; }

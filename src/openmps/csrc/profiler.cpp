@@ -198,19 +198,25 @@ bool runs_nothing(const c10::OperatorHandle& op) {
 }
 
 // Operators whose results have a size that depends on values: a Mac waits to know it.
-bool waits_for_device(const std::string& name, const Tensors& tensors) {
+bool waits_for_device(const std::string& name) {
   static const std::unordered_set<std::string> kNames = {
       "aten::nonzero",    "aten::masked_select",      "aten::_unique", "aten::_unique2",
       "aten::unique_dim", "aten::unique_consecutive", "aten::equal",   "aten::bincount",
       "aten::argwhere",   "aten::repeat_interleave"};
-  if (kNames.count(name) != 0) return true;
+  return kNames.count(name) != 0;
+}
+
+// Masks become indices first, and how many only the device knows.
+bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
   static const std::unordered_set<std::string> kIndexing = {
       "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"};
   if (kIndexing.count(name) == 0) return false;
-  // Masks become indices first. The first tensor is the one indexed, and may itself be of bools.
-  for (size_t i = 1; i < tensors.size(); ++i) {
-    if (tensors[i]->defined() && is_mps(*tensors[i]) && tensors[i]->scalar_type() == c10::kBool) {
-      return true;
+  for (const auto& value : stack) {
+    if (!value.isList()) continue;
+    for (const c10::IValue& index : value.toListRef()) {
+      if (!index.isTensor() || !index.toTensor().defined()) continue;
+      const auto type = index.toTensor().scalar_type();
+      if (type == c10::kBool || type == c10::kByte) return true;
     }
   }
   return false;
@@ -221,7 +227,7 @@ Record operation_record(const std::string& name, const std::string& overload,
   Record record;
   record.kind = Kind::kOperation;
   record.name = overload.empty() ? name : name + "." + overload;
-  record.waits = waits_for_device(name, tensors);
+  record.waits = waits_for_device(name);
   if (!describes(Kind::kOperation)) return record;
   record.key = key_of(without_namespace(name), tensors);
   record.program = program_of(record.name, tensors);
@@ -304,6 +310,7 @@ void enter_ledger(Record& record) {
   record.line = ledger::line();
   auto& now = ledger::within();
   now.line = record.line;
+  record.printing = now.printing;
   if (record.kind == Kind::kOperation) now.operation = true;
   if (record.kind == Kind::kFallback) now.fallback = true;
 }
@@ -317,7 +324,9 @@ void leave_ledger(Kind kind) {
 void write_in_ledger(const Record& record) {
   using Event = ledger::Kind;
   const auto add = [&](Event kind) {
-    ledger::add_from(record.line, kind, record.name, "", record.bytes, record.duration_ns);
+    const bool prints = kind == Event::kSync && record.printing;
+    ledger::add_from(record.line, kind, prints ? "print" : record.name, "", record.bytes,
+                     record.duration_ns);
   };
   if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
     add(record.as);
@@ -373,7 +382,9 @@ void Scope::begin_operation(const c10::OperatorHandle& op, const torch::jit::Sta
   if (!really_wants(state(), Kind::kOperation) || runs_nothing(op)) return;
   const auto& schema = op.schema();
   const auto tensors = tensors_of(op, stack);
-  begin(operation_record(schema.name(), schema.overload_name(), tensors));
+  auto record = operation_record(schema.name(), schema.overload_name(), tensors);
+  record.waits |= ledger::on() && indexes_by_mask(schema.name(), stack);
+  begin(std::move(record));
   if (ledger::on() && record_ != nullptr) ledger::within().doubles = has_doubles(tensors);
 }
 
@@ -450,8 +461,7 @@ void add_kernel(const std::string& name, const Tensors& tensors, const std::stri
   record.start_ns = start_ns;
   record.duration_ns = end_ns - start_ns;
   if (ledger::on()) {
-    record.line = ledger::line();
-    write_in_ledger(record);
+    ledger::add(ledger::Kind::kNative, "shader::" + name, "", 0, record.duration_ns);
   }
   if (describes(Kind::kKernel)) deliver(s, record);
 }
