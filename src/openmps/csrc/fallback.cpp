@@ -52,7 +52,7 @@ void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                               ". Please note, that distributed operators can not fall back to CPU");
   if (!fallback_is_enabled() && ledger::on()) {
     if (ledger::finds_all()) return run_on_host(op, stack, ledger::Kind::kMissing);
-    ledger::add(ledger::Kind::kMissing, name.name);
+    ledger::add(ledger::Kind::kMissing, c10::toString(name));
   }
   TORCH_CHECK_NOT_IMPLEMENTED(
       fallback_is_enabled(), "The operator '", name,

@@ -33,6 +33,7 @@ struct Record {
   // For the ledger.
   ledger::Line line = 0;
   ledger::Kind as = ledger::Kind::kNative;
+  std::string overload;  // where the name is without it
   bool printing = false;
   bool waits = false;  // the program waits for it
 

@@ -324,9 +324,10 @@ void leave_ledger(Kind kind) {
 void write_in_ledger(const Record& record) {
   using Event = ledger::Kind;
   const auto add = [&](Event kind) {
-    const bool prints = kind == Event::kSync && record.printing;
-    ledger::add_from(record.line, kind, prints ? "print" : record.name, "", record.bytes,
-                     record.duration_ns);
+    const auto name = kind == Event::kSync && record.printing ? "print"
+                      : record.overload.empty()               ? record.name
+                                                              : record.name + "." + record.overload;
+    ledger::add_from(record.line, kind, name, "", record.bytes, record.duration_ns);
   };
   if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
     add(record.as);
@@ -436,6 +437,7 @@ void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::j
   record.as = as;
   for (const auto* tensor : tensors) record.bytes += tensor->defined() ? tensor->nbytes() : 0;
   record.name = op.schema().name();
+  record.overload = op.schema().overload_name();
   if (describes(Kind::kFallback)) {
     record.key = key_of(record.name, tensors);
     record.program = record.name;
