@@ -118,8 +118,8 @@ def test_the_verdict_comes_first(mixed: Any) -> None:
     assert report["verdict"] == {
         "works": False,
         "because": [
-            "1 operator missing (aten::heaviside.out); PYTORCH_ENABLE_MPS_FALLBACK=1 would run them on "
-            "the CPU",
+            "1 operator missing (aten::heaviside.out); PYTORCH_ENABLE_MPS_FALLBACK=1 would run "
+            "them on the CPU",
             "float64 or complex128 on mps at 2 lines",
             "tensors beyond Metal's limits at 1 line",
         ],
@@ -188,7 +188,11 @@ def test_a_program_that_does_not_fit_is_seen_to_its_end(python, tmp_path: Path) 
     assert memory["peak_bytes"] == 19 << 30
     # 19 GiB: 1.7 x 0.74 x 16 GiB is 20.1, and the largest buffer there is 8.9 GiB.
     assert memory["fits"] == "fits M1 16GB and up"
-    assert [mac["name"] for mac in memory["macs"] if not mac["fits"]] == ["M1 8GB", "M2 8GB", "M3 8GB"]
+    assert [mac["name"] for mac in memory["macs"] if not mac["fits"]] == [
+        "M1 8GB",
+        "M2 8GB",
+        "M3 8GB",
+    ]
     tight = [mac["name"] for mac in memory["macs"] if mac["fits"] and not mac["comfortably"]]
     assert "M1 16GB" in tight
     assert "M1 Max 32GB" not in tight
@@ -385,10 +389,7 @@ def test_bad_command_lines(python, tmp_path: Path) -> None:
 
 def test_a_ledger_of_a_run_is_as_strict_as_a_mac(python, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import torch\n"
-        "x = torch.ones(4, device='mps')\n"
-        "x.sum().item()\n"
-        "torch.heaviside(x, x)\n"
+        "import torch\nx = torch.ones(4, device='mps')\nx.sum().item()\ntorch.heaviside(x, x)\n"
     )
     done = python("-m", "openmps", "run", "--ledger", "program.py", COLUMNS="160")
     assert done.returncode == 1

@@ -179,7 +179,7 @@ def _ending(status: int, ledgers: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _memory(ledgers: list[dict[str, Any]], mac: Mac) -> dict[str, Any]:
-    """Of the process that took most. Others share the same Mac; their peaks may be at other times."""
+    """Of the process that took most; the peaks of others may be at other times."""
     most: dict[str, Any] = max(ledgers, key=lambda ledger: ledger["peak_live"], default={})
     peak, largest = most.get("peak_live", 0), 0
     lines = []
@@ -257,7 +257,8 @@ def _verdict(report: dict[str, Any], mac: Mac) -> dict[str, Any]:
     ended = report["ended"]
     if ended["signal"] or ended["exit_code"]:
         how = ended["error"] or ended["signal"] or f"exit status {ended['exit_code']}"
-        return {"works": None, "because": [f"it ended early ({how}); nothing seen until then hurts"]}
+        why = f"it ended early ({how}); until then nothing was seen that a Mac refuses"
+        return {"works": None, "because": [why]}
     if not report["operators"] and not report["memory"]["peak_bytes"]:
         why = "it did nothing on mps: move its tensors and modules to torch.device('mps')"
         return {"works": None, "because": [why]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -66,7 +67,9 @@ def ending(report: dict[str, Any]) -> str:
     if not how and not ended["error"]:
         return ""
     told = f" ({ended['error'].splitlines()[0]})" if ended["error"] else ""
-    return f"The program ended with {how or 'exit status 0'}{told}; this is what was seen until then."
+    return (
+        f"The program ended with {how or 'exit status 0'}{told}; this is what was seen until then."
+    )
 
 
 def _print_verdict(report: dict[str, Any], console: Console) -> None:
@@ -112,7 +115,7 @@ def _print_findings(
 ) -> None:
     if not findings:
         return
-    columns = {
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
         "what": lambda f: escape(f["name"] + (f": {f['detail']}" if f.get("detail") else "")),
         unit: lambda f: str(f["count"]),
         "time": lambda f: duration(f["seconds"]) if f["seconds"] else "",
@@ -169,9 +172,7 @@ def _print_memory(report: dict[str, Any], console: Console) -> None:
     table = _table("", "line", "at the peak", "largest buffer")
     held = [line for line in memory["lines"] if line["bytes_at_peak"]]
     for line in held[:_MOST_ROWS]:
-        table.add_row(
-            escape(place(line)), size(line["bytes_at_peak"]), size(line["largest_bytes"])
-        )
+        table.add_row(escape(place(line)), size(line["bytes_at_peak"]), size(line["largest_bytes"]))
     console.print(table)
     _print_rest(held, console)
 

@@ -35,7 +35,9 @@ _FROM_KERNEL = 0x80  # SI_KERNEL
 class Ran:
     command: list[str]
     status: int  # as subprocess has it: negative is a signal
-    ledgers: list[dict[str, Any]] = field(default_factory=list)  # one for each process, oldest first
+    ledgers: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # one for each process, oldest first
 
     def end_alike(self) -> None:
         """Ends this process as the program ended."""

@@ -32,9 +32,7 @@ def run_program(
     os.execve(sys.executable, [sys.executable, *command], environment)
 
 
-def prepare(
-    command: list[str], *, mac: str, macos: str, engine: str, name: str
-) -> dict[str, str]:
+def prepare(command: list[str], *, mac: str, macos: str, engine: str, name: str) -> dict[str, str]:
     """The environment for `command`, of `openmps {name}`, with all that can fail before it."""
     _check_program(command, name)
     environment = dict(os.environ)
@@ -60,7 +58,9 @@ def _check_program(command: list[str], name: str) -> None:
     first = command[0]
     if first in ("-m", "-c"):
         if len(command) < 2:
-            raise OpenmpsError(f"{first} needs an argument", next_step=f"openmps {name} {first} ...")
+            raise OpenmpsError(
+                f"{first} needs an argument", next_step=f"openmps {name} {first} ..."
+            )
     elif first.startswith("-"):
         raise OpenmpsError(
             "unknown option",

@@ -46,7 +46,9 @@ class _Recorder:
     def start(self, torch: Path, *, find_all: bool) -> None:
         ours = Path(__file__).parent.parent
         nobodys = [f"{folder}{os.sep}" for folder in (torch, ours)]
-        self._core.start_ledger(find_all, _library_folders(), nobodys, str(torch / "_tensor_str.py"))
+        self._core.start_ledger(
+            find_all, _library_folders(), nobodys, str(torch / "_tensor_str.py")
+        )
         atexit.register(self._end)
         threading.Thread(target=self._save_now_and_then, name="openmps ledger", daemon=True).start()
         if threading.current_thread() is threading.main_thread():
