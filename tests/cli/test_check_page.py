@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: nothing fails in it, and everything that can be clicked works."""
+"""The HTML report in a real browser: nothing in it fails, and whatever can be clicked works."""
 
 from __future__ import annotations
 

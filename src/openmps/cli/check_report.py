@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from openmps.errors import OpenmpsError
 from openmps.mac.chips import CHIPS, Mac
@@ -193,32 +193,43 @@ def _memory(ledgers: list[dict[str, Any]], mac: Mac) -> dict[str, Any]:
     if most.get("peak_line"):
         file, function, line = _where(most, most["peak_line"])
         reached = {"file": file, "line": line, "function": function}
-    macs = [_fit(Mac(c, c.gpu_cores[-1], size, mac.macos), peak, largest)
-            for c in CHIPS for size in c.memory_gb]  # fmt: skip
+    needs = _Needs(peak, most.get("peak_reserved", 0), largest)
+    all_macs = [Mac(c, c.gpu_cores[-1], size, mac.macos) for c in CHIPS for size in c.memory_gb]
+    macs = [_fit(each, needs) for each in all_macs]
     return {
         "peak_bytes": peak,
-        "peak_reserved_bytes": most.get("peak_reserved", 0),
+        "peak_reserved_bytes": needs.reserved,
         "largest_buffer_bytes": largest,
         "peak_reached_at": reached,
         "lines": lines,
         "over_time": [[ns / 1e9, live, reserved] for ns, live, reserved in most.get("memory", ())],
-        "chosen": _fit(mac, peak, largest),
+        "chosen": _fit(mac, needs),
         "macs": macs,
         "fits": _fits_text(macs),
     }
 
 
-def _fit(mac: Mac, peak: int, largest: int) -> dict[str, Any]:
-    """A Mac frees what it caches before it gives up, so what counts is what is in use."""
-    fits = peak <= mac.high_watermark_bytes and largest < mac.max_buffer_bytes
+class _Needs(NamedTuple):
+    live: int
+    reserved: int  # with what an allocator without limits keeps for later
+    largest: int
+
+
+def _fit(mac: Mac, needs: _Needs) -> dict[str, Any]:
+    """A Mac frees what it keeps before it gives up, so what counts is what is in use.
+
+    Where only that would save it, it may still be too fragmented: that is not certain.
+    """
+    fits = needs.live <= mac.high_watermark_bytes and needs.largest < mac.max_buffer_bytes
     return {
         "name": mac.name,
         "memory_gb": mac.memory_gb,
         "limit_bytes": mac.high_watermark_bytes,
         "recommended_bytes": mac.recommended_max_bytes,
         "fits": fits,
+        "certain": not fits or needs.reserved <= mac.high_watermark_bytes,
         # Beyond what Metal recommends macOS starts to swap.
-        "comfortably": fits and peak <= mac.recommended_max_bytes,
+        "comfortably": fits and needs.live <= mac.recommended_max_bytes,
     }
 
 

@@ -169,6 +169,12 @@ def _print_memory(report: dict[str, Any], console: Console) -> None:
     tight = [m["name"] for m in memory["macs"] if m["fits"] and not m["comfortably"]]
     if tight:
         console.print(f"[yellow]Fits, but would make macOS swap: {', '.join(tight)}[/]")
+    unsure = [m["name"] for m in memory["macs"] if not m["certain"]]
+    if unsure:
+        console.print(
+            f"[yellow]Fits if the allocator can free enough of what it keeps: "
+            f"{', '.join(unsure)}[/]"
+        )
     table = _table("", "line", "at the peak", "largest buffer")
     held = [line for line in memory["lines"] if line["bytes_at_peak"]]
     for line in held[:_MOST_ROWS]:
