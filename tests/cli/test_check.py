@@ -119,7 +119,7 @@ def test_the_verdict_comes_first(mixed: Any) -> None:
         "works": False,
         "because": [
             "1 operator missing (aten::heaviside.out); PYTORCH_ENABLE_MPS_FALLBACK=1 would run "
-            "them on the CPU",
+            "it on the CPU",
             "float64 or complex128 on mps at 2 lines",
             "tensors beyond Metal's limits at 1 line",
         ],

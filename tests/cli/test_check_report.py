@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openmps.cli.check_report import NO_LINE, make_report
+from openmps.cli.check_report import FAILURES, NO_LINE, SCHEMA, make_report
 from openmps.mac.chips import parse_mac
 
 GIB = 1 << 30
@@ -94,3 +95,11 @@ def test_fail_on_finds_its_own(name: str) -> None:
     with_it = ledger(events=[(kind, "x", "", 1, 1, 0, 0)])
     assert make_report(["a.py"], 0, [with_it], M1, [name])["failed_on"] == [name]
     assert make_report(["a.py"], 0, [ledger()], M1, [name])["failed_on"] == []
+
+
+def test_the_docs_name_every_key_and_every_failure() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    report = make_report(["a.py"], 0, [ledger()], M1, [])
+    keys = {*report, *report["memory"], *report["ended"], *report["verdict"], *FAILURES}
+    assert {key for key in keys if f"`{key}`" not in docs} == set()
+    assert f"`{SCHEMA}`" in docs

@@ -251,7 +251,7 @@ def _verdict(report: dict[str, Any], mac: Mac) -> dict[str, Any]:
         names = _names(missing)
         against.append(
             f"{_counted(missing, 'operator')} missing ({names}); PYTORCH_ENABLE_MPS_FALLBACK=1 "
-            "would run them on the CPU"
+            f"would run {'it' if len(missing) == 1 else 'them'} on the CPU"
         )
     for key, words in (
         ("float64", "float64 or complex128 on mps"),
