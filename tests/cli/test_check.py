@@ -21,7 +21,7 @@ total = y.sum().item()
 z = torch.ones(3, dtype=torch.float64, device="mps")
 w = z * 2
 v = torch.tensor([2.0]).double().to("mps")
-h = torch.heaviside(y, y)
+h = torch.linalg.eigvals(y)
 n = y.nonzero()
 m = y[y > 0]
 def back():
@@ -72,13 +72,13 @@ def test_operators_by_status_and_line(mixed: Any) -> None:
     operators = report["operators"]
     status = {operator["name"]: operator["status"] for operator in operators}
     assert status["aten::mm"] == status["aten::normal_"] == "native"
-    assert status["aten::heaviside.out"] == "missing"
+    assert status["aten::_linalg_eigvals"] == "missing"
     assert lines(operators, "aten::mm") == {"program.py:3": 1}
     assert lines(operators, "aten::normal_") == {"program.py:2": 1}
     assert lines(operators, "aten::relu") == {"program.py:12": 3}
     (missing,) = [operator for operator in operators if operator["status"] == "missing"]
-    # Its three arguments, and the last of them again for the result: as a Mac counts.
-    assert (missing["count"], missing["bytes"]) == (1, 4 * 64 * 64 * 4)
+    # Its argument, and again for the result: as a Mac counts.
+    assert (missing["count"], missing["bytes"]) == (1, 2 * 64 * 64 * 4)
     assert missing["lines"][0]["function"] == "<module>"
 
 
@@ -118,7 +118,7 @@ def test_the_verdict_comes_first(mixed: Any) -> None:
     assert report["verdict"] == {
         "works": False,
         "because": [
-            "1 operator missing (aten::heaviside.out); PYTORCH_ENABLE_MPS_FALLBACK=1 would run "
+            "1 operator missing (aten::_linalg_eigvals); PYTORCH_ENABLE_MPS_FALLBACK=1 would run "
             "it on the CPU",
             "float64 or complex128 on mps at 2 lines",
             "tensors beyond Metal's limits at 1 line",
@@ -231,13 +231,13 @@ def test_refused_arguments_are_recorded_in_a_macs_words(python, tmp_path: Path) 
 
 
 def test_fallback_that_the_program_asked_for(python, tmp_path: Path) -> None:
-    program = "import torch\nx = torch.ones(4, device='mps')\ntorch.heaviside(x, x)\n"
+    program = "import torch\nx = torch.ones(4, 4, device='mps')\ntorch.linalg.eigvals(x)\n"
     done, report = check(
         python, tmp_path, program, "--fail-on", "fallback", PYTORCH_ENABLE_MPS_FALLBACK="1"
     )
     assert done.returncode == 3
     assert [o["name"] for o in report["operators"] if o["status"] == "fallback"] == [
-        "aten::heaviside.out"
+        "aten::_linalg_eigvals"
     ]
     assert report["verdict"]["works"] is True
 
@@ -389,13 +389,13 @@ def test_bad_command_lines(python, tmp_path: Path) -> None:
 
 def test_a_ledger_of_a_run_is_as_strict_as_a_mac(python, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import torch\nx = torch.ones(4, device='mps')\nx.sum().item()\ntorch.heaviside(x, x)\n"
+        "import torch\nx = torch.ones(4, device='mps')\nx.sum().item()\ntorch.linalg.eigvals(x)\n"
     )
     done = python("-m", "openmps", "run", "--ledger", "program.py", COLUMNS="160")
     assert done.returncode == 1
-    assert "NotImplementedError: The operator 'aten::heaviside.out' is not" in done.stderr
+    assert "NotImplementedError: The operator 'aten::_linalg_eigvals' is not" in done.stderr
     table = done.stderr.split("openmps: ledger")[1]
-    assert re.search(r"aten::heaviside\.out +1 +program\.py:4", table)
+    assert re.search(r"aten::_linalg_eigvals +1 +program\.py:4", table)
     assert re.search(r"\.item\(\) +1 .*program\.py:3", table)
 
 
