@@ -39,6 +39,13 @@ TRACE_FILE = Setting(
     "OPENMPS_TRACE_FILE", "", "Where torch.mps.profiler writes its trace; empty: a new file here."
 )
 
+RECORD = Setting(
+    "OPENMPS_RECORD", "", "A folder for what each process does on mps; `openmps check` sets it."
+)
+FIND_ALL = Setting(
+    "OPENMPS_FIND_ALL", "0", "1: what a Mac refuses is recorded, and done; `openmps check` sets it."
+)
+
 ALL = (
     ACTIVE,
     ENGINE,
@@ -51,6 +58,8 @@ ALL = (
     SHADER_CXX,
     SHADER_TIME_LIMIT,
     TRACE_FILE,
+    RECORD,
+    FIND_ALL,
 )
 
 _ON = frozenset({"1", "true", "yes", "on"})
@@ -65,6 +74,11 @@ def asked_for() -> bool:
 def is_strict() -> bool:
     """Whether what a Mac refuses is refused here."""
     return _is_on(STRICT)
+
+
+def finds_all() -> bool:
+    """Whether what a Mac refuses is recorded and done anyway."""
+    return _is_on(FIND_ALL)
 
 
 def _is_on(setting: Setting) -> bool:

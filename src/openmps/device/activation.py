@@ -40,7 +40,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
 
     import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
 
-    from openmps.device import core, extensions, patches, rules
+    from openmps.device import core, extensions, ledger, patches, rules
     from openmps.device import engine as engines
 
     with _lock:
@@ -67,6 +67,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         extensions.connect(library, installed)
+        ledger.start_if_asked(library, installed.folder, chosen, str(chosen_mac))
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
 
