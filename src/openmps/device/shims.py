@@ -35,9 +35,8 @@ class _ApplePlatform(ModuleType):
 
 
 def _on_an_apple_processor(module: ModuleType) -> None:
+    module.MPSAccelerator.is_available.cache_clear()  # asked before, it remembers the answer
     vars(module)["platform"] = _ApplePlatform("platform")
-    # Asked before, it remembers the answer.
-    module.MPSAccelerator.is_available.cache_clear()
 
 
 _LIGHTNING = "its MPSAccelerator is available only where platform.processor() is arm or arm64"
