@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -269,6 +270,22 @@ def test_inference_tensors_outside_inference_mode():
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
         tensor.add_(0)
     assert_matches((other * tensor.clone()).detach(), torch.tensor([1.0, 2.0, 3.0]))
+
+
+def test_a_thread_that_begins_in_inference_mode_reads_normal_tensors():
+    """Its first headers are made in that mode, and stand for tensors that count their versions."""
+    weight = torch.arange(12.0, device="mps").reshape(4, 3)
+    rows = torch.tensor([2, 0], device="mps")
+
+    @torch.inference_mode()
+    def look() -> tuple[list[list[float]], torch.Tensor]:
+        return weight.index_select(0, rows).tolist(), weight.unbind()[1]
+
+    with ThreadPoolExecutor(1) as threads:
+        found, view = threads.submit(look).result()
+    assert found == [[6, 7, 8], [0, 1, 2]]
+    assert not view.is_inference()
+    assert view._version == 0
 
 
 def test_inference_mode_may_write_to_normal_tensors():

@@ -1,5 +1,7 @@
 #include "header.h"
 
+#include <c10/core/InferenceMode.h>
+
 #include <vector>
 
 #include "rules.h"
@@ -56,7 +58,10 @@ HeaderPool& make_pool() {
   return pool;
 }
 
+// It will stand for tensors that count their versions and for those that do not. What is made in
+// inference mode could not count.
 at::Tensor new_header() {
+  const c10::InferenceMode guard(false);
   return at::detail::make_tensor<TensorImpl>(backing().keys, caffe2::TypeMeta::Make<float>(),
                                              backing().device);
 }
@@ -171,6 +176,10 @@ at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage) {
   Fields::copy_geometry(*result.unsafeGetTensorImpl(), impl);
   Fields::storage(impl) = storage;
   label_mps(impl, result.key_set());
+  // Made in inference mode, but a view of a tensor that was not.
+  if (!impl.is_inference() && !impl.version_counter().enabled()) {
+    impl.set_version_counter(c10::VariableVersion(0));
+  }
   return tensor;
 }
 
