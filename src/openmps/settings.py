@@ -24,6 +24,9 @@ ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda or au
 MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memory size.")
 MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
 STRICT = Setting("OPENMPS_STRICT", "1", "0 runs what a Mac would refuse: operators and dtypes.")
+SHIMS = Setting(
+    "OPENMPS_SHIMS", "1", "0 leaves libraries that ask for Apple's processor as they are."
+)
 CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty: the user's cache.")
 CXX = Setting("OPENMPS_CXX", "", "C++ compiler for the device core; empty: c++, g++ or clang++.")
 CXXFLAGS = Setting("OPENMPS_CXXFLAGS", "", "Flags added to the core's compile and link commands.")
@@ -39,18 +42,28 @@ TRACE_FILE = Setting(
     "OPENMPS_TRACE_FILE", "", "Where torch.mps.profiler writes its trace; empty: a new file here."
 )
 
+RECORD = Setting(
+    "OPENMPS_RECORD", "", "A folder for what each process does on mps; `openmps check` sets it."
+)
+FIND_ALL = Setting(
+    "OPENMPS_FIND_ALL", "0", "1: what a Mac refuses is recorded, and done; `openmps check` sets it."
+)
+
 ALL = (
     ACTIVE,
     ENGINE,
     MAC,
     MACOS,
     STRICT,
+    SHIMS,
     CACHE_DIR,
     CXX,
     CXXFLAGS,
     SHADER_CXX,
     SHADER_TIME_LIMIT,
     TRACE_FILE,
+    RECORD,
+    FIND_ALL,
 )
 
 _ON = frozenset({"1", "true", "yes", "on"})
@@ -65,6 +78,16 @@ def asked_for() -> bool:
 def is_strict() -> bool:
     """Whether what a Mac refuses is refused here."""
     return _is_on(STRICT)
+
+
+def finds_all() -> bool:
+    """Whether what a Mac refuses is recorded and done anyway."""
+    return _is_on(FIND_ALL)
+
+
+def has_shims() -> bool:
+    """Whether libraries that look at the machine are answered as on a Mac."""
+    return _is_on(SHIMS)
 
 
 def _is_on(setting: Setting) -> bool:

@@ -17,6 +17,7 @@ from rich.table import Table
 
 import openmps
 from openmps import settings
+from openmps.cli.torchvision import torchvision_fact
 from openmps.errors import OpenmpsError
 
 # A real allocation, addition, Metal kernel and read-back, in a process of its own per engine: a
@@ -140,6 +141,7 @@ _FACTS: dict[str, Callable[[], str]] = {
     "Python": lambda: f"{platform.python_version()} ({sys.executable})",
     "machine": lambda: f"{platform.system()} {platform.machine()}",
     "torch": _torch,
+    "torchvision": torchvision_fact,
     "compiler": _compiler,
     "engine": _engine,
     "Mac": _mac,

@@ -39,20 +39,75 @@ def _main(
     pass
 
 
+# Everything from the program's name on is the program's.
+_A_PROGRAM = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+}
+
+
 @app.command(
-    # Everything from the program's name on is the program's.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-    },
+    context_settings=_A_PROGRAM,
     epilog='Example: openmps run --mac "M1 8GB" train.py --epochs 3',
 )
-def run(context: typer.Context, mac: Mac = "", macos: Macos = "", engine: Engine = "") -> None:
+def run(
+    context: typer.Context,
+    mac: Mac = "",
+    macos: Macos = "",
+    engine: Engine = "",
+    ledger: Annotated[
+        bool, typer.Option("--ledger", help="At the end, print what it did on mps, by line.")
+    ] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="A file for a trace that Perfetto opens.")
+    ] = None,
+) -> None:
     """Run an unmodified program (FILE, -m MODULE or -c CODE, and its arguments) with mps."""
     from openmps.cli.run import run_program
 
-    run_program(context.args, mac=mac, macos=macos, engine=engine)
+    run_program(context.args, mac=mac, macos=macos, engine=engine, ledger=ledger, trace=trace)
+
+
+@app.command(
+    context_settings=_A_PROGRAM,
+    epilog='Example: openmps check --mac "M1 8GB" --html report.html train.py --epochs 1',
+)
+def check(
+    context: typer.Context,
+    mac: Mac = "",
+    macos: Macos = "",
+    engine: Engine = "",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="A file for the whole report as JSON.")
+    ] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", help="A file for the report as a web page.")
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit with status 3 if there is any of: missing, fallback, float64, refused, "
+            "limits, sync, memory.",
+        ),
+    ] = "",
+) -> None:
+    """Run a program once: will it work on a Mac, and what will hurt?
+
+    The exit status is the program's own, but 3 where it is 0 and --fail-on has found something.
+    """
+    from openmps.cli.check import check_program
+
+    check_program(
+        context.args,
+        mac=mac,
+        macos=macos,
+        engine=engine,
+        json_file=json_file,
+        html_file=html_file,
+        fail_on=fail_on,
+    )
 
 
 @app.command(epilog="Example: openmps doctor")

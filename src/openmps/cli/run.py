@@ -12,9 +12,29 @@ from openmps.device import core
 from openmps.errors import OpenmpsError
 from openmps.mac.chips import parse_mac
 
+_ALL_INTERVALS = "2"
 
-def run_program(command: list[str], *, mac: str, macos: str, engine: str) -> None:
-    _check_program(command)
+
+def run_program(
+    command: list[str], *, mac: str, macos: str, engine: str, ledger: bool, trace: Path | None
+) -> None:
+    environment = prepare(command, mac=mac, macos=macos, engine=engine, name="run")
+    if trace is not None:
+        # Intervals of operators, copies and fallbacks, as torch.mps.profiler.start() has them.
+        environment["PYTORCH_MPS_TRACE_SIGNPOSTS"] = _ALL_INTERVALS
+        environment[settings.TRACE_FILE.variable] = str(trace.absolute())
+    if ledger:
+        from openmps.cli.check import run_with_ledger
+
+        run_with_ledger(command, environment)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *command], environment)
+
+
+def prepare(command: list[str], *, mac: str, macos: str, engine: str, name: str) -> dict[str, str]:
+    """The environment for `command`, of `openmps {name}`, with all that can fail before it."""
+    _check_program(command, name)
     environment = dict(os.environ)
     for setting, given in (
         (settings.MAC, mac),
@@ -26,25 +46,26 @@ def run_program(command: list[str], *, mac: str, macos: str, engine: str) -> Non
     environment[settings.ACTIVE.variable] = "1"
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "1"
     _check_possible(environment)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, *command], environment)
+    return environment
 
 
-def _check_program(command: list[str]) -> None:
+def _check_program(command: list[str], name: str) -> None:
     if not command:
         raise OpenmpsError(
-            "nothing to run", next_step="name a program: openmps run FILE, or openmps run -m MODULE"
+            "nothing to run",
+            next_step=f"name a program: openmps {name} FILE, or openmps {name} -m MODULE",
         )
     first = command[0]
     if first in ("-m", "-c"):
         if len(command) < 2:
-            raise OpenmpsError(f"{first} needs an argument", next_step=f"openmps run {first} ...")
+            raise OpenmpsError(
+                f"{first} needs an argument", next_step=f"openmps {name} {first} ..."
+            )
     elif first.startswith("-"):
         raise OpenmpsError(
             "unknown option",
             found=first,
-            next_step="put openmps' options before the program; see `openmps run --help`",
+            next_step=f"put openmps' options before the program; see `openmps {name} --help`",
         )
     elif not Path(first).exists():
         raise OpenmpsError(

@@ -41,6 +41,7 @@ using at::Tensor;
 // at::sdp::SDPBackend, which the wheel's headers do not give the numbers of.
 enum Choice : int64_t { kMath = 0, kFlash = 1, kEfficient = 2, kCudnn = 3 };
 
+constexpr const char* kAttention = "aten::scaled_dot_product_attention";
 constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchGradWrapper,
                                          c10::DispatchKey::FuncTorchBatched});
 
@@ -253,7 +254,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   const auto bias = additive(mask, query.dtype());
   if (needs_gradient(query, key, value)) {
     // The plain formula's own check; some of a GPU's fused kernels would take both.
-    TORCH_CHECK(!bias || !causal || !is_strict(),
+    TORCH_CHECK(!bias || !causal || !refuses(kAttention, "a mask beside is_causal=True"),
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                 "is_causal=True");
     return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
@@ -277,12 +278,14 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
                                                   const std::optional<Tensor>& mask, double dropout,
                                                   bool causal, const std::optional<Tensor>&,
                                                   std::optional<double> scale, bool grouped) {
+  const ledger::Own own("aten::_scaled_dot_product_attention_math_for_mps");
   for (const auto* tensor : {&query, &key, &value}) {
-    TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(tensor->scalar_type()) || !is_strict(),
+    TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(tensor->scalar_type()) ||
+                                    !refuses(kAttention, "a dtype that is not floating"),
                                 "scaled_dot_product_attention for MPS does not support dtype ",
                                 tensor->scalar_type());
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0 || !is_strict(),
+  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0 || !refuses(kAttention, "dropout"),
                               "scaled_dot_product_attention for MPS does not support dropout.");
   if (grouped) {
     const auto heads = query.size(-3);

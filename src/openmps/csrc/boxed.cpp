@@ -127,10 +127,16 @@ void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* s
     if (mac_says.row_major) lay_out_by_rows(*stack, first);
   };
   alert_if_not_deterministic(schema, *stack, first);
-  if (check != nullptr && is_strict()) check(schema, stack->data() + first);
+  if (is_strict()) {
+    unless_recorded(schema.name(), [&] {
+      if (check != nullptr) check(schema, stack->data() + first);
+      if (rules != nullptr) enforce(*rules, schema, *stack, first);
+    });
+  }
   if (rules != nullptr) {
-    if (is_strict()) enforce(*rules, schema, *stack, first);
-    if (has_dtypes(rules->on_host, *stack, first)) return run_on_host(op, stack);
+    if (has_dtypes(rules->on_host, *stack, first)) {
+      return run_on_host(op, stack, ledger::Kind::kNative);
+    }
     if (has_dtypes(rules->widened, *stack, first)) {
       profiler::Scope scope;
       if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
@@ -158,7 +164,7 @@ void sparse_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::St
 }
 
 void host_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-  run_on_host(op, stack);
+  run_on_host(op, stack, ledger::Kind::kNative);
 }
 
 // Registrations last as long as their library object: these live for ever.

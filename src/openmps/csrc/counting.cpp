@@ -27,8 +27,9 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& given, int64_t 
   const bool weighted = given && given->defined();
   TORCH_CHECK(!weighted || (given->dim() == 1 && given->size(0) == self.size(0)),
               "weights should be 1-d and have the same length as input");
-  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != c10::kBool || !is_strict(),
-                              "bincount is not supported for Bool");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      self.scalar_type() != c10::kBool || !refuses("aten::bincount", "bool"),
+      "bincount is not supported for Bool");
   const auto weights = weighted ? as_weights(*given) : at::ones_like(self, integers);
   const auto bins = std::max(self.max().item<int64_t>() + 1, minlength);
   return at::zeros({bins}, weights.options()).scatter_add_(0, self.to(c10::kLong), weights);

@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "allocator.h"
+#include "ledger.h"
 #include "rules.h"
 
 namespace openmps {
@@ -25,6 +26,12 @@ void check_factory(std::optional<ScalarType> dtype, std::optional<at::Layout> la
   check_precision(c10::dtype_or_default(dtype));
 }
 
+void refuse_dimensions(size_t count) {
+  const auto text = c10::str("MPS supports tensors with dimensions <= 16, but got ", count, ".");
+  ledger::add(ledger::Kind::kLimit, "dimensions", text);
+  TORCH_CHECK(ledger::finds_all(), text);
+}
+
 const Tensor& fill_if_deterministic(const Tensor& tensor) {
   if (at::globalContext().deterministicAlgorithms() &&
       at::globalContext().deterministicFillUninitializedMemory()) {
@@ -37,8 +44,7 @@ Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dtype,
              std::optional<at::Layout> layout, std::optional<at::Device>,
              std::optional<bool> pin_memory, std::optional<at::MemoryFormat> memory_format) {
   check_factory(dtype, layout, pin_memory);
-  TORCH_CHECK(size.size() <= kMostDimensions || !is_strict(),
-              "MPS supports tensors with dimensions <= 16, but got ", size.size(), ".");
+  if (size.size() > kMostDimensions && is_strict()) refuse_dimensions(size.size());
   return fill_if_deterministic(
       at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), mps_allocator(), kMpsKeys,
                                 c10::dtype_or_default(dtype), memory_format));

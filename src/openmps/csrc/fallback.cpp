@@ -29,8 +29,8 @@ bool fallback_is_enabled() {
 
 }  // namespace
 
-void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const profiler::FallbackScope scope(op, *stack);
+void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, ledger::Kind as) {
+  const profiler::FallbackScope scope(op, *stack, as);
   // Real copies there and back, as on a Mac: that is what makes a fallback slow.
   at::native::cpu_fallback(op, stack);
 }
@@ -50,6 +50,10 @@ void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                               "' is not currently implemented for the MPS device. ", kAsk,
                               torch_commit(),
                               ". Please note, that distributed operators can not fall back to CPU");
+  if (!fallback_is_enabled() && ledger::on()) {
+    if (ledger::finds_all()) return run_on_host(op, stack, ledger::Kind::kMissing);
+    ledger::add(ledger::Kind::kMissing, c10::toString(name));
+  }
   TORCH_CHECK_NOT_IMPLEMENTED(
       fallback_is_enabled(), "The operator '", name,
       "' is not currently implemented for the MPS device. ", kAsk, torch_commit(),

@@ -23,6 +23,7 @@ struct Buffer {
   // For whoever put bytes behind it: how to free them. The pools do not look.
   void* context = nullptr;
   void (*release)(void*) = nullptr;
+  uint32_t line = 0;  // of the program that took it, for the ledger
 
   Buffer* next_free = nullptr;
   Buffer* previous_free = nullptr;

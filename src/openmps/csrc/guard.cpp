@@ -5,6 +5,7 @@
 
 #include "backing.h"
 #include "event.h"
+#include "ledger.h"
 #include "reports.h"
 
 namespace openmps {
@@ -34,8 +35,14 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return backing().is_cpu() || !g_backing_started ||
            backing_guard().queryStream(backing_guard().getStream(backing().device));
   }
-  void synchronizeStream(const Stream&) const override { finish(); }
-  void synchronizeDevice(const DeviceIndex) const override { finish(); }
+  void synchronizeStream(const Stream&) const override {
+    ledger::add(ledger::Kind::kSync, "Stream.synchronize");
+    finish();
+  }
+  void synchronizeDevice(const DeviceIndex) const override {
+    ledger::add(ledger::Kind::kSync, "torch.accelerator.synchronize");
+    finish();
+  }
 
   c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;
@@ -63,7 +70,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return event == nullptr || as_event(event)->finished();
   }
   void synchronizeEvent(void* event) const override {
-    if (event != nullptr) as_event(event)->synchronize();
+    if (event == nullptr) return;
+    ledger::add(ledger::Kind::kSync, "Event.synchronize");
+    as_event(event)->synchronize();
   }
   double elapsedTime(void* start, void* end, const DeviceIndex) const override {
     return as_event(end)->milliseconds_since(*as_event(start));

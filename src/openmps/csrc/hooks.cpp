@@ -7,6 +7,7 @@
 #include "backing.h"
 #include "event.h"
 #include "generator.h"
+#include "ledger.h"
 #include "mac.h"
 #include "memory.h"
 #include "profiler.h"
@@ -62,7 +63,10 @@ struct Hooks : at::MPSHooksInterface {
     return at::make_generator<Generator>();
   }
 
-  void deviceSynchronize() const override { finish(); }
+  void deviceSynchronize() const override {
+    ledger::add(ledger::Kind::kSync, "torch.mps.synchronize");
+    finish();
+  }
   void commitStream() const override {}  // nothing waits to be committed
   void emptyCache() const override { mps_allocator()->emptyCache(); }
   size_t getCurrentAllocatedMemory() const override { return memory::allocated_bytes(); }
@@ -80,7 +84,10 @@ struct Hooks : at::MPSHooksInterface {
   void releaseEvent(uint32_t id) const override { events().release(id); }
   void recordEvent(uint32_t id) const override { events().find(id)->record(); }
   void waitForEvent(uint32_t id) const override { events().find(id)->wait(); }
-  void synchronizeEvent(uint32_t id) const override { events().find(id)->synchronize(); }
+  void synchronizeEvent(uint32_t id) const override {
+    ledger::add(ledger::Kind::kSync, "torch.mps.Event.synchronize");
+    events().find(id)->synchronize();
+  }
   bool queryEvent(uint32_t id) const override {
     const auto event = events().find(id);
     return event->recorded() && event->finished();

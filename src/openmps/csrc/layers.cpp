@@ -34,9 +34,11 @@ bool is_plain_product(const Tensor& input, const Tensor& weight) {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_strict()) {
-    check_linear(input, "input", "inputs");
-    check_linear(weight, "weight", "weights");
-    if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
+    unless_recorded("aten::linear", [&] {
+      check_linear(input, "input", "inputs");
+      check_linear(weight, "weight", "weights");
+      if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
+    });
   }
   const bool has_bias = bias && bias->defined();
   const bool at_once = !backing().is_cpu() && is_plain_product(input, weight);
@@ -83,7 +85,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, at::TensorList stat
                                         double dropout, bool train, bool bidirectional,
                                         bool batch_first) {
   TORCH_CHECK(states.size() == 2, "lstm expects two hidden states");
-  TORCH_CHECK(states[0].size(2) == states[1].size(2) || !is_strict(),
+  TORCH_CHECK(states[0].size(2) == states[1].size(2) || !refuses("aten::lstm", "projections"),
               "LSTM with projections is not currently supported with MPS.");
   // Dropout between layers moves a Mac's generator by one block, whatever its size: the masks come
   // from Apple's graph library, seeded by that block. Its numbers are not known. Here they are the

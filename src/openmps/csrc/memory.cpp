@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "ledger.h"
 #include "mac.h"
 #include "spin_lock.h"
 
@@ -64,14 +65,20 @@ uint32_t verbosity_from_environment() {
 void log_line(const std::string& line) { LOG(INFO) << line; }
 
 std::unique_ptr<Pools> open_pools() {
-  auto pools = std::make_unique<Pools>(Pools::Settings{
-      mac().recommended_max_bytes, mac().max_buffer_bytes, verbosity_from_environment(), log_line});
+  // A program that is checked runs to its end, on whatever this machine has; the report compares.
+  const auto most = ledger::finds_all() ? SIZE_MAX : mac().max_buffer_bytes;
+  auto pools = std::make_unique<Pools>(
+      Pools::Settings{mac().recommended_max_bytes, most, verbosity_from_environment(), log_line});
   pools->set_high_watermark(
       ratio_from("PYTORCH_MPS_HIGH_WATERMARK_RATIO", kHighWatermark,
                  "Use a multiple of the recommended memory from 0.0 (no limit) to 2.0"));
   pools->set_low_watermark(ratio_from("PYTORCH_MPS_LOW_WATERMARK_RATIO", kLowWatermark,
                                       "Use a multiple of the recommended memory from 0.0 (off) to "
                                       "PYTORCH_MPS_HIGH_WATERMARK_RATIO"));
+  if (ledger::finds_all()) {
+    pools->set_high_watermark(0.0);
+    pools->set_low_watermark(0.0);
+  }
   pools->log(verbosity::kProfiling,
              "Initializing heap allocator on unified device memory of size " +
                  readable(mac().recommended_max_bytes));
@@ -95,8 +102,28 @@ Pools& pools() {
 
 Bytes give_back_locked(Buffer* buffer) {
   const Bytes bytes{buffer->context, buffer->release};
+  const auto size = buffer->size;
+  const auto line = buffer->line;
   g_books.pools->give_back(buffer);
+  if (ledger::on()) {
+    ledger::given_back(line, size, static_cast<size_t>(g_books.pools->allocated().current),
+                       g_books.pools->driver_bytes());
+  }
   return bytes;
+}
+
+// The line was found before the lock: finding it may wait for Python.
+Buffer* take_for_line(size_t bytes, ledger::Line line) {
+  if (bytes >= mac().max_buffer_bytes && ledger::finds_all()) {
+    ledger::add_from(line, ledger::Kind::kLimit, "buffer",
+                     "Invalid buffer size: " + readable(bytes), bytes, 0);
+  }
+  const Lock lock(g_books.lock);
+  auto* buffer = pools().take(bytes);
+  buffer->line = line;
+  ledger::taken(line, buffer->size, static_cast<size_t>(pools().allocated().current),
+                pools().driver_bytes());
+  return buffer;
 }
 
 c10::CachingAllocator::Stat to_torch(const Stat& from) {
@@ -111,6 +138,7 @@ c10::CachingAllocator::Stat to_torch(const Stat& from) {
 }  // namespace
 
 Buffer* take(size_t bytes) {
+  if (ledger::on()) return take_for_line(bytes, ledger::line());
   const Lock lock(g_books.lock);
   return pools().take(bytes);
 }
@@ -160,6 +188,7 @@ void empty_cache() {
 
 void set_high_watermark(double ratio) {
   const Lock lock(g_books.lock);
+  if (ledger::finds_all()) return;
   pools().set_high_watermark(ratio);
 }
 

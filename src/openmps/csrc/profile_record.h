@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "ledger.h"
+
 namespace openmps::profiler {
 
 enum class Kind : uint8_t { kOperation, kKernel, kCopy, kFallback };
@@ -27,6 +29,13 @@ struct Record {
   uint64_t bytes = 0;
   Direction direction = Direction::kMpsToMps;
   bool blocking = false;
+
+  // For the ledger.
+  ledger::Line line = 0;
+  ledger::Kind as = ledger::Kind::kNative;
+  std::string overload;  // where the name is without it
+  bool printing = false;
+  bool waits = false;  // the program waits for it
 
   double milliseconds() const { return static_cast<double>(duration_ns) * 1e-6; }
 };

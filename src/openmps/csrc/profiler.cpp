@@ -28,6 +28,11 @@ std::atomic<uint32_t> g_wanted{kAllKinds};
 
 namespace {
 
+// The kinds that are wanted for more than the ledger: with all their texts.
+std::atomic<uint32_t> g_described{kAllKinds};
+
+bool describes(Kind kind) { return (g_described.load(std::memory_order_relaxed) & bit(kind)) != 0; }
+
 // What an operator runs to prepare its arguments is part of it.
 thread_local bool g_in_operation = false;
 
@@ -60,7 +65,9 @@ State& state() {
 
 void update_wanted(const State& s) {
   if (!s.configured) return;
-  g_wanted.store(s.options.logged_kinds() | s.recordings.kinds(), std::memory_order_relaxed);
+  const auto described = s.options.logged_kinds() | s.recordings.kinds();
+  g_described.store(described, std::memory_order_relaxed);
+  g_wanted.store(ledger::on() ? kAllKinds : described, std::memory_order_relaxed);
 }
 
 void write(const std::string& text) {
@@ -190,11 +197,38 @@ bool runs_nothing(const c10::OperatorHandle& op) {
   return true;
 }
 
+// Operators whose results have a size that depends on values: a Mac waits to know it.
+bool waits_for_device(const std::string& name) {
+  static const std::unordered_set<std::string> kNames = {
+      "aten::nonzero",    "aten::masked_select",      "aten::_unique", "aten::_unique2",
+      "aten::unique_dim", "aten::unique_consecutive", "aten::equal",   "aten::bincount",
+      "aten::argwhere",   "aten::repeat_interleave"};
+  return kNames.count(name) != 0;
+}
+
+// Masks become indices first, and how many only the device knows.
+bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
+  static const std::unordered_set<std::string> kIndexing = {
+      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"};
+  if (kIndexing.count(name) == 0) return false;
+  for (const auto& value : stack) {
+    if (!value.isList()) continue;
+    for (const c10::IValue& index : value.toListRef()) {
+      if (!index.isTensor() || !index.toTensor().defined()) continue;
+      const auto type = index.toTensor().scalar_type();
+      if (type == c10::kBool || type == c10::kByte) return true;
+    }
+  }
+  return false;
+}
+
 Record operation_record(const std::string& name, const std::string& overload,
                         const Tensors& tensors) {
   Record record;
   record.kind = Kind::kOperation;
   record.name = overload.empty() ? name : name + "." + overload;
+  record.waits = waits_for_device(name);
+  if (!describes(Kind::kOperation)) return record;
   record.key = key_of(without_namespace(name), tensors);
   record.program = program_of(record.name, tensors);
   return record;
@@ -225,21 +259,27 @@ Record copy_kernel_record(const at::Tensor& to, const at::Tensor& from) {
   return record;
 }
 
+std::string text_if_described(const at::Tensor& tensor) {
+  return describes(Kind::kCopy) ? tensor_text(tensor) : std::string();
+}
+
 Record copy_record(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   Record record;
   record.kind = Kind::kCopy;
   record.name = "aten::copy_";
   record.bytes = static_cast<uint64_t>(from.numel()) * to.itemsize();
-  record.target = tensor_text(to);
+  record.target = text_if_described(to);
   record.blocking = !non_blocking;
   if (!is_mps(from)) {
     // The CPU converts before anything is copied.
-    record.key = tensor_text(c10::kCPU, to.scalar_type(), from.sizes());
+    if (describes(Kind::kCopy)) {
+      record.key = tensor_text(c10::kCPU, to.scalar_type(), from.sizes());
+    }
     record.direction = Direction::kCpuToMps;
     record.blocking |= from.strides() != to.strides();
     return record;
   }
-  record.key = tensor_text(from);
+  record.key = text_if_described(from);
   record.direction = is_mps(to) ? Direction::kMpsToMps : Direction::kMpsToCpu;
   if (is_mps(to)) record.blocking = false;
   return record;
@@ -256,11 +296,56 @@ void deliver(State& s, Record& record) {
   write(Log::line(record, s.options, timed) + "\n");
 }
 
+bool has_doubles(const Tensors& tensors) {
+  for (const auto* tensor : tensors) {
+    if (!tensor->defined() || !is_mps(*tensor)) continue;
+    const auto type = tensor->scalar_type();
+    if (type == c10::kDouble || type == c10::kComplexDouble) return true;
+  }
+  return false;
+}
+
+// What runs within an operator or a fallback is of the same line.
+void enter_ledger(Record& record) {
+  record.line = ledger::line();
+  auto& now = ledger::within();
+  now.line = record.line;
+  record.printing = now.printing;
+  if (record.kind == Kind::kOperation) now.operation = true;
+  if (record.kind == Kind::kFallback) now.fallback = true;
+}
+
+void leave_ledger(Kind kind) {
+  auto& now = ledger::within();
+  if (kind == Kind::kOperation) now.operation = now.doubles = false;
+  if (kind == Kind::kFallback) now.fallback = false;
+}
+
+void write_in_ledger(const Record& record) {
+  using Event = ledger::Kind;
+  const auto add = [&](Event kind) {
+    const auto name = kind == Event::kSync && record.printing ? "print"
+                      : record.overload.empty()               ? record.name
+                                                              : record.name + "." + record.overload;
+    ledger::add_from(record.line, kind, name, "", record.bytes, record.duration_ns);
+  };
+  if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
+    add(record.as);
+    if (record.waits) add(Event::kSync);
+    return;
+  }
+  if (ledger::within().fallback) return;  // its bytes count as the fallback's
+  const bool to_host = record.direction == Direction::kMpsToCpu;
+  add(to_host ? Event::kToHost : Event::kToDevice);
+  if (to_host && record.blocking) add(Event::kSync);
+}
+
 }  // namespace
 
 void Scope::begin(Record record) {
   if (g_in_operation) return;
   g_in_operation = record.kind == Kind::kOperation;
+  if (ledger::on()) enter_ledger(record);
   record.thread = thread_number();
   record_ = new Record(std::move(record));
   exceptions_ = std::uncaught_exceptions();
@@ -268,7 +353,7 @@ void Scope::begin(Record record) {
 }
 
 void Scope::start() {
-  synchronize_backing();
+  if (describes(record_->kind)) synchronize_backing();
   record_->start_ns = now_ns();
 }
 
@@ -276,23 +361,32 @@ void Scope::end() noexcept {
   const std::unique_ptr<Record> owner(std::exchange(record_, nullptr));
   auto& record = *owner;
   if (record.kind == Kind::kOperation) g_in_operation = false;
+  leave_ledger(record.kind);
   try {
     if (std::uncaught_exceptions() > exceptions_) return;
-    synchronize_backing();
+    if (describes(record.kind)) synchronize_backing();
     record.duration_ns = now_ns() - record.start_ns;
-    deliver(state(), record);
+    if (ledger::on()) write_in_ledger(record);
+    if (describes(record.kind)) deliver(state(), record);
   } catch (
       ...) {  // out of memory, or a device that has failed: the program's own calls will say so
   }
 }
 
 void Scope::begin_operation(const char* name, const char* overload, const Tensors& tensors) {
-  if (really_wants(state(), Kind::kOperation)) begin(operation_record(name, overload, tensors));
+  if (!really_wants(state(), Kind::kOperation)) return;
+  begin(operation_record(name, overload, tensors));
+  if (ledger::on() && record_ != nullptr) ledger::within().doubles = has_doubles(tensors);
 }
 
 void Scope::begin_operation(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   if (!really_wants(state(), Kind::kOperation) || runs_nothing(op)) return;
-  begin(operation_record(op.schema().name(), op.schema().overload_name(), tensors_of(op, stack)));
+  const auto& schema = op.schema();
+  const auto tensors = tensors_of(op, stack);
+  auto record = operation_record(schema.name(), schema.overload_name(), tensors);
+  record.waits |= ledger::on() && indexes_by_mask(schema.name(), stack);
+  begin(std::move(record));
+  if (ledger::on() && record_ != nullptr) ledger::within().doubles = has_doubles(tensors);
 }
 
 void Scope::begin_copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
@@ -316,15 +410,20 @@ void Scope::begin_reading(const at::Tensor& number) {
   Record record;
   record.kind = Kind::kCopy;
   record.name = "aten::_local_scalar_dense";
-  record.key = tensor_text(number);
-  record.target = tensor_text(c10::kCPU, number.scalar_type(), number.sizes());
+  if (describes(Kind::kCopy)) {
+    record.key = tensor_text(number);
+    record.target = tensor_text(c10::kCPU, number.scalar_type(), number.sizes());
+  }
   record.bytes = number.itemsize();
   record.direction = Direction::kMpsToCpu;
   record.blocking = true;
   begin(std::move(record));
 }
 
-void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::jit::Stack& stack,
+                                   ledger::Kind as) {
+  auto& s = state();
+  if (!really_wants(s, Kind::kFallback)) return;
   Tensors tensors;
   const auto add_last = [&](size_t count) {
     for (size_t i = stack.size() - std::min(count, stack.size()); i < stack.size(); ++i) {
@@ -333,23 +432,15 @@ void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::j
   };
   add_last(op.schema().arguments().size());
   add_last(op.schema().returns().size());
-  uint64_t bytes = 0;
-  for (const auto* tensor : tensors) bytes += tensor->defined() ? tensor->nbytes() : 0;
-  const auto& name = op.schema().name();
-  begin_fallback(name, key_of(name, tensors), bytes);
-}
-
-void FallbackScope::begin_fallback(const std::string& name, const std::string& key,
-                                   uint64_t bytes) {
-  auto& s = state();
-  if (!really_wants(s, Kind::kFallback)) return;
   Record record;
   record.kind = Kind::kFallback;
-  record.name = name;
-  record.key = key;
-  record.program = name;
-  record.bytes = bytes;
-  {
+  record.as = as;
+  for (const auto* tensor : tensors) record.bytes += tensor->defined() ? tensor->nbytes() : 0;
+  record.name = op.schema().name();
+  record.overload = op.schema().overload_name();
+  if (describes(Kind::kFallback)) {
+    record.key = key_of(record.name, tensors);
+    record.program = record.name;
     const std::lock_guard<std::mutex> lock(s.mutex);
     s.log.number(record);
     if (s.options.prints_lines(Kind::kFallback) && !s.options.timed_lines()) {
@@ -366,15 +457,24 @@ void add_kernel(const std::string& name, const Tensors& tensors, const std::stri
   Record record;
   record.kind = Kind::kKernel;
   record.name = name;
-  record.key = key_of(name, tensors);
+  if (describes(Kind::kKernel)) record.key = key_of(name, tensors);
   record.detail = detail;
   record.thread = thread_number();
   record.start_ns = start_ns;
   record.duration_ns = end_ns - start_ns;
-  deliver(s, record);
+  if (ledger::on()) {
+    ledger::add(ledger::Kind::kNative, "shader::" + name, "", 0, record.duration_ns);
+  }
+  if (describes(Kind::kKernel)) deliver(s, record);
 }
 
 bool asked_for(Kind kind) { return really_wants(state(), kind); }
+
+void follow_ledger() {
+  auto& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  update_wanted(s);
+}
 
 void start_trace(const std::string& mode, bool wait) {
   auto& s = state();

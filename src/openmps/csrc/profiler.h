@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "ledger.h"
 #include "profile_record.h"
 #include "profile_recordings.h"
 
@@ -66,13 +67,14 @@ class Scope {
 // the tensor arguments, and the last of them again, once per return value.
 class FallbackScope : public Scope {
  public:
-  FallbackScope(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-    if (wants(Kind::kFallback)) begin_fallback(op, stack);
+  FallbackScope(const c10::OperatorHandle& op, const torch::jit::Stack& stack, ledger::Kind as) {
+    if (wants(Kind::kFallback)) begin_fallback(op, stack, as);
   }
 
  private:
-  void begin_fallback(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
-  void begin_fallback(const std::string& name, const std::string& key, uint64_t bytes);
+  // `as` is what a Mac would make of it.
+  void begin_fallback(const c10::OperatorHandle& op, const torch::jit::Stack& stack,
+                      ledger::Kind as);
 };
 
 // A Metal kernel of compile_shader that has run.
@@ -82,6 +84,9 @@ void add_kernel(const std::string& name, const Tensors& tensors, const std::stri
 // Whether somebody wants `kind`. Reads the environment if nobody has, and throws what is wrong
 // with it.
 bool asked_for(Kind kind);
+
+// The ledger has been switched on or off.
+void follow_ledger();
 
 // torch.mps.profiler
 struct Trace {

@@ -21,6 +21,7 @@
 #include "call.h"
 #include "generator.h"
 #include "guards.h"
+#include "ledger.h"
 #include "permutations.h"
 #include "random_kernels.h"
 #include "reports.h"
@@ -415,37 +416,56 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Giv
   return result;
 }
 
+// A kernel that the ledger knows by its name.
+template <auto kKernel>
+struct Noted;
+
+template <class Result, class... Args, Result (*kKernel)(Args...)>
+struct Noted<kKernel> {
+  static inline const char* name = "";
+  static Result run(Args... args) {
+    const ledger::Own own(name);
+    return kKernel(std::forward<Args>(args)...);
+  }
+};
+
+template <auto kKernel>
+void add(torch::Library& library, const char* name) {
+  Noted<kKernel>::name = name;
+  library.impl(name, &Noted<kKernel>::run);
+}
+
 }  // namespace
 
 void register_random_operators(bool with_poisson) {
   // Registrations last as long as their library object: this one lives for ever.
   auto& m =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
-  m.impl("uniform_", uniform_);
-  m.impl("normal_", normal_);
-  m.impl("normal.Tensor_float", normal<const Tensor&, double>);
-  m.impl("normal.float_Tensor", normal<double, const Tensor&>);
-  m.impl("normal.Tensor_Tensor", normal<const Tensor&, const Tensor&>);
-  m.impl("normal.Tensor_float_out", normal_out<const Tensor&, double>);
-  m.impl("normal.float_Tensor_out", normal_out<double, const Tensor&>);
-  m.impl("normal.Tensor_Tensor_out", normal_out<const Tensor&, const Tensor&>);
-  m.impl("log_normal_", log_normal_);
-  m.impl("cauchy_", cauchy_);
-  m.impl("exponential_", exponential_);
-  m.impl("geometric_", geometric_);
-  m.impl("bernoulli_.float", bernoulli_);
-  m.impl("bernoulli_.Tensor", bernoulli_each_);
-  m.impl("bernoulli.out", bernoulli_out);
-  m.impl("random_", random_);
-  m.impl("random_.from", random_from_);
-  m.impl("random_.to", random_to_);
-  m.impl("native_dropout", drop);
-  m.impl("_standard_gamma", draw_each<Draw::kGamma>);
-  m.impl("_sample_dirichlet", sample_dirichlet);
-  m.impl("randperm.generator_out", randperm_out);
-  m.impl("multinomial", multinomial);
-  m.impl("multinomial.out", multinomial_out);
-  if (with_poisson) m.impl("poisson", draw_each<Draw::kPoisson>);
+  add<uniform_>(m, "aten::uniform_");
+  add<normal_>(m, "aten::normal_");
+  add<normal<const Tensor&, double>>(m, "aten::normal.Tensor_float");
+  add<normal<double, const Tensor&>>(m, "aten::normal.float_Tensor");
+  add<normal<const Tensor&, const Tensor&>>(m, "aten::normal.Tensor_Tensor");
+  add<normal_out<const Tensor&, double>>(m, "aten::normal.Tensor_float_out");
+  add<normal_out<double, const Tensor&>>(m, "aten::normal.float_Tensor_out");
+  add<normal_out<const Tensor&, const Tensor&>>(m, "aten::normal.Tensor_Tensor_out");
+  add<log_normal_>(m, "aten::log_normal_");
+  add<cauchy_>(m, "aten::cauchy_");
+  add<exponential_>(m, "aten::exponential_");
+  add<geometric_>(m, "aten::geometric_");
+  add<bernoulli_>(m, "aten::bernoulli_.float");
+  add<bernoulli_each_>(m, "aten::bernoulli_.Tensor");
+  add<bernoulli_out>(m, "aten::bernoulli.out");
+  add<random_>(m, "aten::random_");
+  add<random_from_>(m, "aten::random_.from");
+  add<random_to_>(m, "aten::random_.to");
+  add<drop>(m, "aten::native_dropout");
+  add<draw_each<Draw::kGamma>>(m, "aten::_standard_gamma");
+  add<sample_dirichlet>(m, "aten::_sample_dirichlet");
+  add<randperm_out>(m, "aten::randperm.generator_out");
+  add<multinomial>(m, "aten::multinomial");
+  add<multinomial_out>(m, "aten::multinomial.out");
+  if (with_poisson) add<draw_each<Draw::kPoisson>>(m, "aten::poisson");
 }
 
 }  // namespace openmps

@@ -134,7 +134,24 @@ void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch:
   }
 }
 
-void refuse_double() {
+void record_refusal(const std::string& op, const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  const bool double_precision =
+      text.find("float64") != std::string::npos || text.find("Double") != std::string::npos;
+  if (!double_precision) ledger::add(ledger::Kind::kRefused, op, text);
+}
+
+bool refuses(const char* op, const std::string& what) {
+  if (!is_strict()) return false;
+  if (!ledger::finds_all()) return true;
+  ledger::add(ledger::Kind::kRefused, op, what);
+  return false;
+}
+
+void refuse_double(ScalarType type) {
+  const char* name = type == c10::kDouble ? "float64" : "complex128";
+  if (ledger::on() && !ledger::within().doubles) ledger::add(ledger::Kind::kDouble, name);
+  if (ledger::finds_all()) return;
   TORCH_CHECK_TYPE(false,
                    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
                    "support float64. Please use float32 instead.");

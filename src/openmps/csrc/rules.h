@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "ledger.h"
+
 namespace openmps {
 
 using DtypeMask = uint64_t;  // one bit per c10::ScalarType
@@ -55,15 +57,34 @@ void add_widening(const std::string& op, Widening widening);
 void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
              size_t first);
 
+// In the ledger, unless it follows from float64, whose arrival is there already.
+void record_refusal(const std::string& op, const c10::Error& error);
+
 // Whether the Mac's refusals hold; OPENMPS_STRICT=0 lifts them.
 extern bool g_strict;
 inline bool is_strict() { return g_strict; }
 
-[[noreturn]] void refuse_double();
+// Throws, or writes it in the ledger of a program that is only being checked.
+void refuse_double(c10::ScalarType type);
 
 // Throws for float64 and complex128, which Metal does not have.
 inline void check_precision(c10::ScalarType type) {
-  if ((type == c10::kDouble || type == c10::kComplexDouble) && is_strict()) refuse_double();
+  if ((type == c10::kDouble || type == c10::kComplexDouble) && is_strict()) refuse_double(type);
+}
+
+// Whether the Mac's refusal of `what` holds. In a program that is only being checked it is written
+// in the ledger, and does not.
+bool refuses(const char* op, const std::string& what);
+
+// Runs `check`, which throws what the Mac refuses; or writes that in the ledger.
+template <class Check>
+void unless_recorded(const std::string& op, const Check& check) {
+  if (!ledger::finds_all()) return check();
+  try {
+    check();
+  } catch (const c10::Error& error) {
+    record_refusal(op, error);
+  }
 }
 
 }  // namespace openmps

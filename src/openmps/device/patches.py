@@ -87,7 +87,9 @@ def _shader_compiler(
         # Here and not above: most programs have no shader, and all wait for activation.
         from openmps.shader.library import compile_shader, target_of
 
-        return compile_shader(source, mac.macos, core, target_of(engine))
+        library = compile_shader(source, mac.macos, core, target_of(engine))
+        core.note_shader(", ".join(dir(library)))
+        return library
 
     return compile_here
 

@@ -1,0 +1,86 @@
+"""Runs a program in a process of its own that keeps a ledger, and waits for its end.
+
+The program's process is Python as the user would have started it. This one passes signals on, and
+afterwards ends as the program did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openmps import settings
+
+# Those that end a process or mean something to programs. The terminal sends its own to all
+# processes itself.
+_PASSED_ON = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_FROM_KERNEL = 0x80  # SI_KERNEL
+
+
+@dataclass
+class Ran:
+    command: list[str]
+    status: int  # as subprocess has it: negative is a signal
+    ledgers: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # one for each process, oldest first
+
+    def end_alike(self) -> None:
+        """Ends this process as the program ended."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.status >= 0:
+            sys.exit(self.status)
+        number = -self.status
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its core already
+        os.kill(os.getpid(), number)
+
+
+def run_recorded(command: list[str], environment: dict[str, str], *, find_all: bool) -> Ran:
+    with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
+        environment = {**environment, settings.RECORD.variable: folder}
+        if find_all:
+            environment[settings.FIND_ALL.variable] = "1"
+        status = _run([sys.executable, *command], environment)
+        ledgers = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
+    ledgers.sort(key=lambda ledger: (ledger["began"], ledger["process"]))
+    return Ran(command, status, ledgers)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    awaited = {*_PASSED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+        )
+        while process.poll() is None:
+            got = signal.sigtimedwait(awaited, 1.0)
+            if got is None or got.si_signo == signal.SIGCHLD or got.si_code == _FROM_KERNEL:
+                continue
+            process.send_signal(got.si_signo)
+        return process.returncode
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
