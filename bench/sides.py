@@ -16,15 +16,17 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from measure import Pair
 
 # A Mac with room for every model here: what is measured is speed, not a small Mac's limits.
 MAC = "M3 Ultra 512GB"
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class CaseFailed(SystemExit):
@@ -53,12 +55,13 @@ def cores() -> int:
         return mine
 
 
-def environment(engine: str) -> dict[str, str]:
-    """Of a worker: nothing of the caller's settings but where the cache lies."""
+def environment(engine: str, settings: Mapping[str, str] = NONE) -> dict[str, str]:
+    """Of a worker: these settings, and nothing of the caller's but where the cache lies."""
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("OPENMPS", "OMP_"))}
     if "OPENMPS_CACHE_DIR" in os.environ:
         mine["OPENMPS_CACHE_DIR"] = os.environ["OPENMPS_CACHE_DIR"]
     mine |= {"OPENMPS_ENGINE": engine, "OPENMPS_MAC": MAC, "OMP_NUM_THREADS": str(cores())}
+    mine |= settings
     if engine == "cpu":
         mine["CUDA_VISIBLE_DEVICES"] = ""
     return mine
@@ -68,12 +71,17 @@ class Side:
     """A worker process: the script again, told to serve a device."""
 
     def __init__(
-        self, script: str, device: str, engine: str, arguments: Sequence[str] = ()
+        self,
+        script: str,
+        device: str,
+        engine: str,
+        arguments: Sequence[str] = (),
+        settings: Mapping[str, str] = NONE,
     ) -> None:
         self.device = device
         self._process = subprocess.Popen(
             [sys.executable, script, *arguments, "--serve", device],
-            env=environment(engine),
+            env=environment(engine, settings),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -24,6 +24,9 @@ ENGINE = Setting("OPENMPS_ENGINE", "auto", "Where the work runs: cpu, cuda or au
 MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memory size.")
 MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
 STRICT = Setting("OPENMPS_STRICT", "1", "0 runs what a Mac would refuse: operators and dtypes.")
+AUTOCAST = Setting(
+    "OPENMPS_AUTOCAST", "mac", "Batch norms under autocast: mac, in float32; cuda, as torch there."
+)
 SHIMS = Setting(
     "OPENMPS_SHIMS", "1", "0 leaves libraries that ask for Apple's processor as they are."
 )
@@ -55,6 +58,7 @@ ALL = (
     MAC,
     MACOS,
     STRICT,
+    AUTOCAST,
     SHIMS,
     CACHE_DIR,
     CXX,
@@ -88,6 +92,18 @@ def finds_all() -> bool:
 def has_shims() -> bool:
     """Whether libraries that look at the machine are answered as on a Mac."""
     return _is_on(SHIMS)
+
+
+def autocasts_as_cuda() -> bool:
+    """Whether batch norms keep the low precision that autocast gave their input."""
+    value = AUTOCAST.read().lower()
+    if value not in ("mac", "cuda"):
+        raise SettingError(
+            f"{AUTOCAST.variable} must be mac or cuda",
+            found=repr(value),
+            next_step=f"set {AUTOCAST.variable} to one of them, or leave it out",
+        )
+    return value == "cuda"
 
 
 def _is_on(setting: Setting) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -133,3 +135,18 @@ def test_another_dtype_turns_autocast_off_and_says_so(dtype: torch.dtype) -> Non
 def test_float16_is_the_default() -> None:
     with torch.autocast("mps"):
         assert torch.mm(M, M).dtype == torch.float16
+
+
+def test_batch_norms_can_be_left_in_the_low_precision(python: Any) -> None:
+    program = """
+import torch
+x = torch.linspace(-1, 1, 24, device="mps").reshape(2, 3, 4).bfloat16()
+with torch.autocast("mps", dtype=torch.bfloat16):
+    batch = torch.nn.functional.batch_norm(x, None, None, training=True)
+    print(batch.dtype, torch.nn.functional.layer_norm(x, (4,)).dtype)
+"""
+    told = python("-W", "error", "-c", program, OPENMPS="1", OPENMPS_AUTOCAST="cuda")
+    assert told.stdout == "torch.bfloat16 torch.float32\n", told.stderr
+    wrong = python("-c", "import torch", OPENMPS="1", OPENMPS_AUTOCAST="float32")
+    assert "OPENMPS_AUTOCAST must be mac or cuda" in wrong.stderr
+    assert "found: 'float32'" in wrong.stderr

@@ -40,7 +40,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
 
     import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
 
-    from openmps.device import core, extensions, ledger, patches, rules, shims
+    from openmps.device import autocast, core, extensions, ledger, patches, rules, shims
     from openmps.device import engine as engines
 
     with _lock:
@@ -62,12 +62,15 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         chosen = engines.choose(engine_text)
         strict = settings.is_strict()
         has_shims = settings.has_shims()
+        autocasts_as_cuda = settings.autocasts_as_cuda()
         library = core.load()
         installed = core.find_torch()
         library.provide_kernels(_kernel_finder(chosen))
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         extensions.connect(library, installed)
+        if autocasts_as_cuda:
+            autocast.leave_batch_norms_alone()
         if has_shims:
             shims.install()
         ledger.start_if_asked(library, installed.folder, chosen, str(chosen_mac))
