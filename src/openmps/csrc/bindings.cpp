@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 
 #include "accountant.h"
@@ -336,8 +337,11 @@ ProgramLines& program_lines() {
 }
 
 // The innermost line of the program's own files; of a library's, if it has none on the stack.
+// Autograd's threads have no Python of their own: their work is of the line that ran last, which
+// waits for them.
 ledger::Line find_line() {
-  if (PyGILState_GetThisThreadState() == nullptr || Py_IsInitialized() == 0) return 0;
+  static std::atomic<ledger::Line> last{0};
+  if (PyGILState_GetThisThreadState() == nullptr || Py_IsInitialized() == 0) return last;
   const auto gil = PyGILState_Ensure();
   auto& lines = program_lines();
   ledger::Line of_library = 0;
@@ -360,7 +364,9 @@ ledger::Line find_line() {
   Py_XDECREF(frame);
   PyGILState_Release(gil);
   ledger::within().printing = printing;
-  return of_program != 0 ? of_program : of_library;
+  const auto found = of_program != 0 ? of_program : of_library;
+  if (found != 0) last = found;
+  return found != 0 ? found : last.load();
 }
 
 // start_ledger(find_all, folders of libraries, folders of code that is never named, the file that

@@ -14,7 +14,7 @@ _registered: list[Any] = []  # an override lasts as long as its library object
 def leave_batch_norms_alone() -> None:
     import torch
 
-    library = torch.library.Library("aten", "IMPL")
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     fallthrough = torch.library.fallthrough_kernel
     library.impl("batch_norm", fallthrough, "AutocastMPS", allow_override=True)
     _registered.append(library)
