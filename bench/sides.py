@@ -86,6 +86,9 @@ class Side:
             stdout=subprocess.PIPE,
             text=True,
         )
+        if engine == "cuda":
+            # The same few cores for all who share the card: another's load on them hits all alike.
+            os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[:4])
 
     def tell(self, command: str, *arguments: object) -> None:
         assert self._process.stdin is not None
