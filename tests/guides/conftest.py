@@ -44,10 +44,10 @@ def run(request, python, tmp_path: Path, outcomes, environment: dict[str, str]) 
             write(sharing, tmp_path / "programs")
             variables = {**environment, **snippet.variables}
             if snippet.alone and not snippet.then:
-                done = python("programs/000.py", OPENMPS="1", **variables)
+                done = python("-m", "openmps", "run", "programs/000.py", **variables)
                 found = [Outcome(done.stdout, done.stderr, done.returncode)]
             else:
-                done = python("-m", "openmps", "run", str(TOGETHER), "programs", **variables)
+                done = python(str(TOGETHER), "programs", OPENMPS="1", **variables)
                 found = parted(done.stdout, done.stderr)
             assert len(found) == len(sharing), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
             outcomes.update({one.name: outcome for one, outcome in zip(sharing, found, strict=True)})

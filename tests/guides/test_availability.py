@@ -46,6 +46,7 @@ SNIPPETS = [
             print ("MPS device not found.")
         """,
         "tensor([1.], device='mps:0')\n",
+        alone=True,
     ),
     Snippet(
         "built and available",

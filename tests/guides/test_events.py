@@ -85,7 +85,7 @@ SNIPPETS = [
         except ValueError as error:
             print(error)
         """,
-        "True True mps\nBoth events must be created with argument 'enable_timing=True'.\n",
+        "True True mps:0\nBoth events must be created with argument 'enable_timing=True'.\n",
     ),
     Snippet(
         "streams",

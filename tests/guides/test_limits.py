@@ -76,7 +76,7 @@ SNIPPETS = [
         "max allowed: <any> GiB). Tried to allocate <any> GiB on shared pool. Use "
         "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may "
         "cause system failure).\nTrue\n",
-        alone=True,
+        then="torch.mps.set_per_process_memory_fraction(1.7)",
     ),
     Snippet(
         "a wrong fraction",
@@ -113,18 +113,6 @@ SNIPPETS = [
         """,
         # An M4 with 16 GB: 1.7 times 11.84 GiB, and no buffer over 8.88 GiB.
         "Invalid buffer size: 32.00 GiB\nInvalid buffer size: 16.00 GiB\n16\n",
-        alone=True,
-    ),
-    Snippet(
-        "no upper limit, by the environment",
-        """
-        import torch
-        half = torch.mps.recommended_max_memory() // 2
-        x = [torch.empty(half, dtype=torch.uint8, device="mps") for _ in range(5)]
-        print(torch.mps.current_allocated_memory() > 2 * torch.mps.recommended_max_memory())
-        """,
-        "True\n",
-        variables={"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "0.0"},
     ),
     Snippet(
         "no upper limit, by the program",
@@ -167,18 +155,6 @@ SNIPPETS = [
         """,
         "invalid low watermark ratio 1.4\n",
         variables={"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "1.0"},
-    ),
-    Snippet(
-        "a high watermark beyond all",
-        """
-        import torch
-        try:
-            torch.ones(1, device="mps")
-        except RuntimeError as error:
-            print(error)
-        """,
-        "invalid high watermark ratio 2.5\n",
-        variables={"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "2.5"},
     ),
 ]
 

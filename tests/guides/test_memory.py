@@ -40,7 +40,6 @@ SNIPPETS = [
         print(torch.mps.driver_allocated_memory() == before, cached == held, held > before)
         """,
         "0\nTrue True True\n",
-        alone=True,
     ),
     Snippet(
         "in a loop",
@@ -61,7 +60,6 @@ SNIPPETS = [
         """,
         "1\n",
         then="assert seen[0] == 256 * 256 * 4 + 256 * 4, seen",
-        alone=True,
     ),
     Snippet(
         "torch.accelerator's figures",
@@ -80,7 +78,6 @@ SNIPPETS = [
         torch.accelerator.reset_accumulated_memory_stats()
         """,
         "0 8388608\nTrue\n8388608\nTrue\n",
-        alone=True,
     ),
     Snippet(
         "memory by dtype",
@@ -91,6 +88,7 @@ SNIPPETS = [
             x = torch.zeros(1 << 20, dtype=dtype, device="mps")
             print(dtype, (torch.mps.current_allocated_memory() - before) // 2**20)
             del x
+            torch.mps.empty_cache()
         """,
         "torch.float32 4\ntorch.float16 2\ntorch.bfloat16 2\ntorch.int8 1\n",
     ),

@@ -6,6 +6,7 @@ record separator ends the output of a program, on both streams, with its exit co
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import sys
@@ -37,6 +38,7 @@ def run(program: Path, after: Path) -> int:
 def main(folder: Path) -> None:
     for program in sorted(folder.glob("*.py")):
         exit_code = run(program, program.with_suffix(".then"))
+        gc.collect()  # its tensors are not the next one's
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
             stream.write(f"{END}{exit_code}\n")

@@ -57,10 +57,17 @@ def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = F
 
 def kernel_address(kernel: Kernel) -> str:
     """A C++ expression for the kernel's function, in the kernel's own namespace."""
-    address = f"&{kernel.expression}"
+    address = f"&{_qualified(kernel)}"
     if kernel.signature:
         address = f"static_cast<void (*)({kernel.signature})>({address})"
     return address
+
+
+def _qualified(kernel: Kernel) -> str:
+    """`max` alone would also name the library's, where the program says `using namespace metal`."""
+    if not kernel.expression.startswith(kernel.function):
+        return kernel.expression
+    return "".join(f"{name}::" for name in ("msl", *kernel.scope)) + kernel.expression
 
 
 def emit_in_scope(library: Library, kernel: Kernel, instance: str, more: str = "") -> str:
