@@ -38,19 +38,25 @@ def outcomes() -> dict[str, Outcome]:
 def run(request, python, tmp_path: Path, outcomes, environment: dict[str, str]) -> Run:
     """What a snippet of this module's SNIPPETS did; the first to ask runs those it shares with."""
 
+    def together(sharing: list[Snippet], variables: dict[str, str]) -> list[Outcome]:
+        done = python(str(TOGETHER), "programs", OPENMPS="1", **variables)
+        found = parted(done.stdout, done.stderr)
+        assert len(found) == len(sharing), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        return found
+
+    def by_itself(variables: dict[str, str]) -> list[Outcome]:
+        done = python("-m", "openmps", "run", "programs/000.py", **variables)
+        return [Outcome(done.stdout, done.stderr, done.returncode)]
+
     def run(snippet: Snippet) -> Outcome:
         if snippet.name not in outcomes:
             sharing = [one for one in request.module.SNIPPETS if one.process == snippet.process]
             write(sharing, tmp_path / "programs")
             variables = {**environment, **snippet.variables}
-            if snippet.alone and not snippet.then:
-                done = python("-m", "openmps", "run", "programs/000.py", **variables)
-                found = [Outcome(done.stdout, done.stderr, done.returncode)]
-            else:
-                done = python(str(TOGETHER), "programs", OPENMPS="1", **variables)
-                found = parted(done.stdout, done.stderr)
-            assert len(found) == len(sharing), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-            outcomes.update({one.name: outcome for one, outcome in zip(sharing, found, strict=True)})
+            itself = snippet.alone and not snippet.then
+            found = by_itself(variables) if itself else together(sharing, variables)
+            names = [one.name for one in sharing]
+            outcomes.update(zip(names, found, strict=True))
         return outcomes[snippet.name]
 
     return run

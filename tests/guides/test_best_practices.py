@@ -146,7 +146,8 @@ SNIPPETS = [
         q = torch.randn(1, 2, 6, 16, device="mps")
         out = F.scaled_dot_product_attention(q, q, q, is_causal=True)
         mask = torch.ones(6, 6, dtype=torch.bool, device="mps").tril()
-        print(torch.allclose(out, F.scaled_dot_product_attention(q, q, q, attn_mask=mask), atol=1e-5))
+        masked = F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+        print(torch.allclose(out, masked, atol=1e-5))
         w = torch.ones(3, device="mps", requires_grad=True)
         for optimizer in (torch.optim.Adam([w], fused=True), torch.optim.AdamW([w], fused=True),
                           torch.optim.SGD([w], lr=0.1, fused=True)):

@@ -22,32 +22,28 @@ model = BertForSequenceClassification(BertConfig(
 SNIPPETS = [
     Snippet(
         "transformers: the Trainer",
-        """
-        import torch
-        from transformers import Trainer, TrainingArguments
-        """
-        + "\n".join(" " * 8 + line for line in TINY.splitlines())
+        TINY
         + """
-        data = [
-            {"input_ids": torch.full((8,), i % 2 + 1), "labels": torch.tensor(i % 2)}
-            for i in range(32)
-        ]
-        training_args = TrainingArguments(
-            output_dir="./outputs", per_device_train_batch_size=8, num_train_epochs=4,
-            learning_rate=5e-2, torch_empty_cache_steps=1, report_to="none", disable_tqdm=True,
-            save_strategy="no", logging_strategy="no", dataloader_pin_memory=False,
-        )
-        trainer = Trainer(model=model, args=training_args, train_dataset=data)
-        trainer.train()
-        print(training_args.device, trainer.model.device)
-        found = trainer.predict(data).predictions.argmax(-1).tolist()
-        print(found == [i % 2 for i in range(32)])
-        """,
+import torch
+from transformers import Trainer, TrainingArguments
+data = [
+    {"input_ids": torch.full((8,), i % 2 + 1), "labels": torch.tensor(i % 2)} for i in range(32)
+]
+training_args = TrainingArguments(
+    output_dir="./outputs", per_device_train_batch_size=8, num_train_epochs=4,
+    learning_rate=5e-2, torch_empty_cache_steps=1, report_to="none", disable_tqdm=True,
+    save_strategy="no", logging_strategy="no", dataloader_pin_memory=False,
+)
+trainer = Trainer(model=model, args=training_args, train_dataset=data)
+trainer.train()
+print(training_args.device, trainer.model.device)
+found = trainer.predict(data).predictions.argmax(-1).tolist()
+print(found == [i % 2 for i in range(32)])
+""",
         "{<any>}\nmps mps:0\nTrue\n",
-        tells=("",),
     ),
     Snippet(
-        "transformers: lower precision, and the CPU instead",
+        "transformers: lower precision, and an option that is gone",
         """
         import torch
         from transformers import TrainingArguments
@@ -72,7 +68,7 @@ for options in ({"device_map": "mps"}, {"device_map": "auto"}, {"dtype": torch.f
 print(loaded.to("mps").device)
 """,
         "mps:0 torch.float32\nmps:0 torch.float32\ncpu torch.float16\nmps:0\n",
-        tells=("",),
+        tells=("Loading weights: 100%",),
     ),
     Snippet(
         "the announcement's BERT, on both devices",

@@ -29,6 +29,7 @@ SNIPPETS = [
         """
         import gc
         import torch
+        torch.mps.empty_cache()
         before = torch.mps.driver_allocated_memory()
         x = torch.zeros(64, 1024, 1024, device="mps")
         held = torch.mps.driver_allocated_memory()
@@ -83,6 +84,7 @@ SNIPPETS = [
         "memory by dtype",
         """
         import torch
+        torch.mps.empty_cache()
         for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int8):
             before = torch.mps.current_allocated_memory()
             x = torch.zeros(1 << 20, dtype=dtype, device="mps")

@@ -51,7 +51,8 @@ SNIPPETS = [
         '''
         import torch
         lib = torch.mps.compile_shader("""
-        kernel void fill(device int* y, constant long& width, uint2 at [[thread_position_in_grid]]) {
+        kernel void fill(device int* y, constant long& width,
+                         uint2 at [[thread_position_in_grid]]) {
             y[at.y * width + at.x] = 10 * at.y + at.x;
         }
         """)

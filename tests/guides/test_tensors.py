@@ -54,7 +54,7 @@ SNIPPETS = [
         tensor([5., 7., 9.])
         tensor([5., 7., 9.], device='mps:0')
         Expected all tensors to be on the same device, but found at least two devices, mps:0 and cpu!
-        """,
+        """,  # noqa: E501
     ),
     Snippet(
         "arithmetic",

@@ -13,6 +13,8 @@ import sys
 import traceback
 from pathlib import Path
 
+import torch  # noqa: F401  keeps hold of what is __main__ at that time, and of its tensors
+
 END = "\x1e"
 
 

@@ -28,7 +28,7 @@ def test_each_parameter_says_where_its_value_comes_from() -> None:
         "threadgroup float* cells [[threadgroup(2)]], uint i [[thread_position_in_grid]]"
     )
     assert call_in(text) == (
-        "OPENMPS_CUDA_CALL(run_group, (&f), 0, msl::openmps_slot::constant + 1, "
+        "OPENMPS_CUDA_CALL(run_group, (&msl::f), 0, msl::openmps_slot::constant + 1, "
         "msl::openmps_slot::constant + 7, msl::openmps_slot::threadgroup + 2, "
         "msl::openmps_slot::thread_position_in_grid)"
     )
@@ -68,7 +68,7 @@ def test_a_kernel_is_called_where_it_lives() -> None:
     )
     text = emit_cuda_kernel(library, library.kernels["f_half"])
     assert "\nnamespace msl { namespace a { namespace b { \n" in text
-    assert call_in(text) == "OPENMPS_CUDA_CALL(run_grid, (&f < half >), 0)"
+    assert call_in(text) == "OPENMPS_CUDA_CALL(run_grid, (&msl::a::b::f < half >), 0)"
     assert text.endswith("OPENMPS_CUDA_ENTRY(msl::a::b::, msl::a::b::openmps_limit)\n")
 
 
