@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import dedent
 
-# torch 2.13's profiler writes such lines of its own.
-_NOT_OURS = re.compile(r"^USDT:.*\n", re.MULTILINE)
+# What torch itself writes: its profiler's lines, and a CUDA build's about GPUs that are not there.
+_NOT_OURS = re.compile(
+    r"^(?:[A-Z]+:\d{4}-\d\d-\d\d .*\] .*|W\d{4} .*No CUDA runtime is found.*)\n", re.MULTILINE
+)
 # In what a snippet prints: figures that differ from run to run, and text that is not ours.
 _ANY = {"<number>": r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", "<any>": r".*?"}
 

@@ -77,15 +77,6 @@ SNIPPETS = [
         then='mp.set_sharing_strategy("file_descriptor")',
     ),
     Snippet(
-        "shared memory",
-        """
-        import torch
-        x = torch.ones(2, device="mps")
-        print(x.is_shared(), x.share_memory_() is x)
-        """,
-        "True True\n",
-    ),
-    Snippet(
         "a fork before the first use",
         """
         import os

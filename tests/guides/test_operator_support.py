@@ -8,7 +8,7 @@ import torch
 from .snippets import Snippet, assert_as_expected
 
 MISSING = (
-    "The operator 'aten::take' is not currently implemented for the MPS device. If you want this "
+    "The operator 'aten::mode' is not currently implemented for the MPS device. If you want this "
     "op to be considered for addition please comment on "
     "https://github.com/pytorch/pytorch/issues/141287 and mention use-case, that resulted in "
     f"missing op as well as commit hash {torch.version.git_version}. As a temporary fix, you can "
@@ -16,7 +16,7 @@ MISSING = (
     "for this op. WARNING: this will be slower than running natively on MPS.\n"
 )
 FELL_BACK = (
-    "UserWarning: The operator 'aten::take' is not currently supported on the MPS backend and will "
+    "UserWarning: The operator 'aten::mode' is not currently supported on the MPS backend and will "
     "fall back to run on the CPU. This may have performance implications."
 )
 SNIPPETS = [
@@ -24,9 +24,9 @@ SNIPPETS = [
         "without a fallback",
         """
         import torch
-        x = torch.tensor([[4, 3, 5], [6, 7, 8]], device="mps")
+        x = torch.tensor([[4, 3, 4], [6, 6, 8]], device="mps")
         try:
-            torch.take(x, torch.tensor([0, 2, 5], device="mps"))
+            torch.mode(x)
         except NotImplementedError as error:
             print(error)
         """,
@@ -36,7 +36,7 @@ SNIPPETS = [
         "not caught",
         """
         import torch
-        torch.take(torch.zeros(2, device="mps"), torch.tensor([0], device="mps"))
+        torch.mode(torch.zeros(2, device="mps"))
         """,
         tells=("Traceback (most recent call last):", f"NotImplementedError: {MISSING}"),
         exit_code=1,
@@ -46,25 +46,25 @@ SNIPPETS = [
         """
         import torch
 
-        def take(x, index):
+        def mode(x):
             try:
-                return torch.take(x, index)
+                return torch.mode(x).values
             except NotImplementedError:
-                return torch.take(x.cpu(), index.cpu()).to(x.device)
+                return torch.mode(x.cpu()).values.to(x.device)
 
-        print(take(torch.tensor([4, 3, 5], device="mps"), torch.tensor([2, 0], device="mps")))
+        print(mode(torch.tensor([5, 3, 5], device="mps")))
         """,
-        "tensor([5, 4], device='mps:0')\n",
+        "tensor(5, device='mps:0')\n",
     ),
     Snippet(
         "with the fallback",
         """
         import torch
-        x = torch.tensor([[4, 3, 5], [6, 7, 8]], device="mps")
-        print(torch.take(x, torch.tensor([0, 2, 5], device="mps")))
-        print(torch.take(x, torch.tensor([1], device="mps")).device)
+        x = torch.tensor([[4, 3, 4], [6, 6, 8]], device="mps")
+        print(torch.mode(x).values)
+        print(torch.mode(x, dim=0).values.device)
         """,
-        "tensor([4, 5, 8], device='mps:0')\nmps:0\n",
+        "tensor([4, 6], device='mps:0')\nmps:0\n",
         tells=(FELL_BACK,),
         variables={"PYTORCH_ENABLE_MPS_FALLBACK": "1"},
     ),
@@ -74,9 +74,9 @@ SNIPPETS = [
         import os
         os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
         import torch
-        print(torch.take(torch.tensor([7, 8], device="mps"), torch.tensor([1], device="mps")))
+        print(torch.tensor([7, 8, 8], device="mps").mode().values)
         """,
-        "tensor([8], device='mps:0')\n",
+        "tensor(8, device='mps:0')\n",
         tells=(FELL_BACK,),
         alone=True,
     ),

@@ -78,7 +78,7 @@ SNIPPETS = [
         model = torch.nn.Linear(4, 2).to("mps")
         x = torch.randn(3, 4, device="mps")
         with profile(activities=[ProfilerActivity.CPU], record_shapes=True,
-                     profile_memory=True) as prof:
+                     profile_memory=True, acc_events=True) as prof:
             with record_function("model_inference"):
                 model(x)
         rows = {row.key: row.count for row in prof.key_averages()}
