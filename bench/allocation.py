@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 
 import openmps
-from measure import alternate
+from openmps.bench.measure import alternate
 
 LIMIT = 1.5
 KIB = 1 << 10

@@ -12,7 +12,7 @@ from typing import Any
 
 from cuda.bindings import driver, nvrtc
 
-from measure import Pair
+from openmps.bench.measure import Pair
 
 Call = Callable[[], object]
 DEFAULT_STREAM = 0

@@ -154,9 +154,9 @@ class ModelCase:
 
 
 def make(name: str):  # type: ignore[no-untyped-def]
-    from models import BertBase, resnet50, vgg16
+    from openmps.bench.models import bert_base, resnet50, vgg16
 
-    return {"ResNet-50": resnet50, "BERT-base": BertBase, "VGG-16": vgg16}[name]()
+    return {"ResNet-50": resnet50, "BERT-base": bert_base, "VGG-16": vgg16}[name]()
 
 
 def keep_norms_in_float32(model, device: str) -> None:  # type: ignore[no-untyped-def]

@@ -28,7 +28,7 @@ from torch import Tensor  # noqa: E402
 
 from cuda_by_hand import ByHand, Call, copy, in_turn  # noqa: E402
 from gpu_report import Row, keep, show  # noqa: E402
-from measure import Pair  # noqa: E402
+from openmps.bench.measure import Pair  # noqa: E402
 
 GOAL = 0.95
 ROUND_S = 0.02

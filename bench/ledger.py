@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch
 
 import openmps
-from measure import alternate
-from models import resnet18
+from openmps.bench.measure import alternate
+from openmps.bench.models import resnet18
 from training_step import Training
 
 LIMIT = 1.30

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 import openmps
-from measure import alternate
+from openmps.bench.measure import alternate
 
 MANY = 10_000_000
 LIMIT_RATIO = 2.0

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measure import Pair, alternate
+from openmps.bench.measure import Pair, alternate
 from openmps.build.shader_compiler import DIALECT, find_shader_compiler
 from openmps.msl.library import parse_library
 from openmps.targets.base import dispatch_struct

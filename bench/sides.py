@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from measure import Pair
+from openmps.bench.measure import Pair
 
 # A Mac with room for every model here: what is measured is speed, not a small Mac's limits.
 MAC = "M3 Ultra 512GB"

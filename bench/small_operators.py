@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 import openmps
-from measure import alternate
+from openmps.bench.measure import alternate
 
 LIMIT_US = 0.5
 Operator = Callable[[], object]

@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "targets": {"build", "emit", "msl"},
     "shader": {"mac", "msl", "targets"},
     "device": {"build", "mac", "shader", "targets"},
-    "cli": {"build", "device", "mac", "msl", "shader", "targets"},
+    "bench": set(),
+    "cli": {"bench", "build", "device", "mac", "msl", "shader", "targets"},
     "autoload": {"device"},
     "pytest_plugin": {"device"},
     "errors": set(),
@@ -29,7 +30,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 OPEN_TO_ALL = {"errors", "settings", "__init__"}
-MAY_IMPORT_TORCH = {"shader", "device", "cli", "pytest_plugin"}
+MAY_IMPORT_TORCH = {"bench", "shader", "device", "cli", "pytest_plugin"}
 
 MODULES = sorted(ROOT.rglob("*.py"))
 

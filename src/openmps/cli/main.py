@@ -22,6 +22,13 @@ app = typer.Typer(
 Mac = Annotated[str, typer.Option("--mac", help='The Mac to behave as, such as "M1 8GB".')]
 Macos = Annotated[str, typer.Option("--macos", help="Its macOS release, such as 14.4.")]
 Engine = Annotated[str, typer.Option("--engine", help="Where the work runs: auto, cpu or cuda.")]
+# One rule for all: a command that only prints prints JSON instead; one that runs a program, which
+# prints by itself, or for long writes it to a file beside what it prints.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", help="A file for the whole report as JSON; - is standard output."),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -78,9 +85,7 @@ def check(
     mac: Mac = "",
     macos: Macos = "",
     engine: Engine = "",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="A file for the whole report as JSON.")
-    ] = None,
+    json_file: JsonFile = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", help="A file for the report as a web page.")
     ] = None,
@@ -110,6 +115,58 @@ def check(
     )
 
 
+@app.command(epilog="Example: openmps bench --quick --json now.json --chart speedup.svg")
+def bench(
+    mac: Mac = "",
+    macos: Macos = "",
+    engine: Engine = "",
+    only: Annotated[
+        str, typer.Option("--only", help="A list of: matmul, ResNet-50, BERT-base, VGG-16.")
+    ] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds, not minutes.")] = (
+        False
+    ),
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", help="Items for each model, not as many as fit this machine."),
+    ] = None,
+    json_file: JsonFile = None,
+    chart_file: Annotated[
+        Path | None, typer.Option("--chart", help="A file for the bars, as SVG.")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option("--compare", help="An earlier run's JSON: measure its sizes again."),
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", help="With --compare: which part of a speed-up may be lost (0.1: 10%)."
+        ),
+    ] = 0.1,
+) -> None:
+    """Measure matrix products and models on mps and on the CPU, in turn.
+
+    Sizes are chosen so that it takes two or three minutes. The exit status is 1 where a result is
+    wrong or, with --compare, a speed-up over the CPU is smaller than before.
+    """
+    from openmps.cli.bench import run_benchmarks
+
+    status = run_benchmarks(
+        mac=mac,
+        macos=macos,
+        engine=engine,
+        only=only,
+        quick=quick,
+        batch=batch,
+        json_file=json_file,
+        chart_file=chart_file,
+        compare=compare,
+        tolerance=tolerance,
+    )
+    raise typer.Exit(status)
+
+
 @app.command(epilog="Example: openmps doctor")
 def doctor() -> None:
     """Check this machine, and say what to do about each thing that does not work."""
@@ -131,7 +188,7 @@ def metal(
     engine: Annotated[
         str, typer.Option("--engine", help="For which engine: cpu or cuda (no GPU is needed).")
     ] = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compile a Metal file's kernels for this machine; exit status 1 if any is refused."""
     from openmps.cli.metal import inspect
@@ -141,7 +198,6 @@ def metal(
 
 
 Pattern = Annotated[str, typer.Argument(help="A part of the name, or a glob.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(epilog="Example: openmps macs 'M3 Max' --macos 15.1")

@@ -8,15 +8,19 @@ from xml.etree import ElementTree
 
 import pytest
 
+from openmps.bench import chart
+
 from .loading import load
 
-chart = load("bench/chart.py")
+of_gpu = load("bench/chart.py")
+TITLE = of_gpu.TITLE
 FIGURES = [("ResNet-50", 47.3, 31.2), ("BERT-base", 28.1, 5.26), ("VGG-16", 98.7, 101.4)]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(figures: list[tuple[str, float, float]] = FIGURES) -> ElementTree.Element:
-    return ElementTree.fromstring(chart.draw([chart.Speedup(*f) for f in figures], "a < b & c"))
+    speedups = [chart.Speedup(*f) for f in figures]
+    return ElementTree.fromstring(chart.draw(speedups, TITLE, "a < b & c"))
 
 
 def boxes(svg: ElementTree.Element) -> list[tuple[float, float, float, float, str]]:
@@ -106,11 +110,11 @@ def test_figures_are_read_by_model(tmp_path: Path) -> None:
             ("VGG-16, training, fp32: over the CPU engine", 30.0),
         )
     )
-    assert chart.read(path) == [chart.Speedup("VGG-16", 30.0, 20.0)]
+    assert of_gpu.read(path) == [chart.Speedup("VGG-16", 30.0, 20.0)]
 
 
 def test_figures_without_the_cpu_engine_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "gpu_models.json"
     path.write_text(rows(("VGG-16, training, fp32", 0.99)))
     with pytest.raises(SystemExit, match="no figures of the CPU engine"):
-        chart.read(path)
+        of_gpu.read(path)

@@ -41,20 +41,35 @@ class Pair:
         return statistics.median(o - b for b, o in zip(self.base, self.other, strict=True)) * 1e6
 
 
-def alternate(
-    base: Callable[[], object], other: Callable[[], object], *, calls: int, rounds: int
-) -> Pair:
-    """Times `calls` calls of each, `rounds` times, after one unmeasured round.
+def nothing() -> None:
+    pass
 
-    Who goes first changes with every round.
+
+def alternate(
+    base: Callable[[], object],
+    other: Callable[[], object],
+    *,
+    calls: int,
+    rounds: int,
+    warm_up: bool = True,
+    wait: Callable[[], object] = nothing,
+    after_round: Callable[[], object] = nothing,
+) -> Pair:
+    """Times `calls` calls of each, `rounds` times, after one unmeasured round to warm up.
+
+    Who goes first changes with every round. The clock is read after `wait`, which a device that
+    works on by itself needs.
     """
     pair = Pair([], [])
     sides = [(pair.base, base), (pair.other, other)]
-    for turn in range(rounds + 1):
+    for turn in range(0 if warm_up else 1, rounds + 1):
         for times, function in sides if turn % 2 else reversed(sides):
+            wait()
             begin = time.perf_counter()
             for _ in range(calls):
                 function()
+            wait()
             if turn:
                 times.append((time.perf_counter() - begin) / calls)
+        after_round()
     return pair

@@ -1,0 +1,1 @@
+"""What `openmps bench` measures, how, and how it is drawn. `bench/` measures with the same."""
