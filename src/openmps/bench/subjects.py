@@ -103,7 +103,7 @@ class Effort(NamedTuple):
 
 
 _FEWEST_ROUNDS = 3
-DEFAULT = Effort(product_s=0.4, step_s=2.0, rounds=7, round_s=0.05, case_s=20.0)
+DEFAULT = Effort(product_s=0.4, step_s=2.0, rounds=9, round_s=0.05, case_s=16.0)
 QUICK = Effort(product_s=0.01, step_s=0.03, rounds=5, round_s=0.02, case_s=2.0)
 
 

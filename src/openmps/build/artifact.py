@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openmps.build.compiler import Compiler, Job, build_library, find_compiler
+from openmps.build.elapsing import elapsing
 from openmps.build.store import Store
 
 
@@ -35,15 +36,9 @@ def find_or_build(
             return found
         compiler: Compiler = find_compiler()
         plan = job()
-        print(f"openmps: building {what} (once) ... ", end="", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        try:
-            with store.workspace(key) as workspace:
-                built = build_library(compiler, plan, workspace, name)
-                seconds = time.monotonic() - begin
-                print(f"done in {seconds:.0f} s", file=sys.stderr, flush=True)
-                facts = {"what": what, "compiler": compiler.version(), "seconds": round(seconds, 1)}
-                return store.publish(key, name, built, facts)
-        except BaseException:
-            print("failed", file=sys.stderr, flush=True)
-            raise
+        with elapsing(f"openmps: building {what} (once) ... "), store.workspace(key) as workspace:
+            built = build_library(compiler, plan, workspace, name)
+            seconds = round(time.monotonic() - begin, 1)
+            facts = {"what": what, "compiler": compiler.version(), "seconds": seconds}
+            return store.publish(key, name, built, facts)

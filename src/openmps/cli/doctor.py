@@ -1,15 +1,20 @@
-"""`openmps doctor`: what is here, and whether it works.
+"""`openmps doctor`: what is here, whether it works, and what to do where it does not.
 
 Each probe is guarded and the report always prints: this runs on machines where things are broken.
+torch is imported in processes of their own only: a broken one may end its process.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,13 +22,32 @@ from rich.table import Table
 
 import openmps
 from openmps import settings
+from openmps.bench.probe import WITHOUT_AMX
 from openmps.cli.torchvision import torchvision_fact
+from openmps.device import core
 from openmps.errors import OpenmpsError
+
+SCHEMA = "openmps-doctor/1"
+_ENGINES = ("cpu", "cuda")
+_LONGEST_S = 300
+_REPORT = "report this, with all of this page"
+
+# What torch says about itself and the engines; then the product of which some processors die.
+_ASK_TORCH = """
+import json, torch
+from openmps.device.engine import ENGINES, probe
+engines = {engine: probe(engine) for engine in ENGINES}
+print(json.dumps([torch.__version__, torch.version.cuda, engines]), flush=True)
+a = torch.ones(64, 64, dtype=torch.bfloat16)
+a @ a
+"""
 
 # A real allocation, addition, Metal kernel and read-back, in a process of its own per engine: a
 # process has one.
 _TRIAL = """
 import torch
+import openmps
+openmps.activate()  # torch's plug-in has done that, or has only warned: then this says why
 x = torch.arange(4, dtype=torch.float32, device="mps")
 y = x + 1
 assert y.tolist() == [1, 2, 3, 4], y
@@ -38,73 +62,211 @@ print("a Metal kernel ran")
 """
 
 
-def examine() -> bool:
-    """Prints the report; True if the device works on the CPU and on the chosen engine."""
-    # Were torch to activate in this process, it would hide the GPUs that are looked for.
-    os.environ[settings.ACTIVE.variable] = "0"
-    console = Console()
-    facts = Table(show_header=False, box=None, pad_edge=False)
-    for name, probe in _FACTS.items():
-        facts.add_row(f"[bold]{name}[/]", escape(_guarded(probe)))
-    console.print(facts)
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    text: str
+    fix: str = ""  # what to do, if anything
 
-    well = True
-    for engine in ("cpu", "cuda"):
-        try:
-            verdict, necessary = _try_engine(engine)
-        except Exception as error:  # a broken torch is what this report is for
-            verdict, necessary = str(error), engine == "cpu"
-        if verdict.startswith("PASS"):
-            console.print(f"[green]{escape(verdict)}[/]", highlight=False)
-        else:
-            well = well and not necessary
-            style = "red" if necessary else "dim"
-            console.print(f"[{style}]{escape(f'{engine}: {verdict}')}[/]", highlight=False)
-    console.print("[green]PASS[/]" if well else "[red]FAIL[/]: see what to do above")
+
+@dataclass(frozen=True)
+class Verdict:
+    """What happened on an engine, and whether the device needs it to work here."""
+
+    engine: str
+    passed: bool
+    needed: bool
+    text: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """As it describes itself; `failure` if it does not work."""
+
+    failure: Fact | None
+    version: str = ""
+    cuda: str | None = None
+    engines: dict[str, tuple[bool, str, str]] | None = None
+    multiplies: bool = True
+
+
+def examine(*, as_json: bool) -> bool:
+    """Prints the report; True if the device works on the CPU and on the chosen engine."""
+    os.environ[settings.ACTIVE.variable] = "0"  # the trials are what activates
+    errors = Console(stderr=True)
+    with errors.status("asking torch"):
+        torch = _ask_torch()
+        facts = [_guarded(name, probe) for name, probe in _facts(torch).items()]
+    verdicts = []
+    for engine in _ENGINES:
+        # The core's first build shows its own progress.
+        built = _guarded(engine, _build) if torch.failure is None else torch.failure
+        with errors.status(f"trying the {engine} engine"):
+            verdicts.append(_judged(engine, torch, built))
+    well = all(verdict.passed or not verdict.needed for verdict in verdicts)
+    if as_json:
+        print(json.dumps(_as_json(facts, verdicts, well), indent=2))
+    else:
+        _print(facts, verdicts, well)
     return well
 
 
-def _try_engine(engine: str) -> tuple[str, bool]:
-    """What happened on `engine`, and whether the device needs it to work here."""
-    from openmps.device.engine import probe
-
-    asked = settings.ENGINE.read().lower()
-    necessary = engine == "cpu" or asked == engine
-    available = probe(engine)
-    if not available.ok:
-        return f"not usable: {available.reason} ({available.fix})", necessary
-    from openmps.device import core
-
-    core.build()
-    environment = {
-        **os.environ,
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "1",
-        settings.ACTIVE.variable: "1",
-        settings.ENGINE.variable: engine,
+def _as_json(facts: list[Fact], verdicts: list[Verdict], well: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "well": well,
+        "facts": [asdict(fact) for fact in facts],
+        "engines": [asdict(verdict) for verdict in verdicts],
     }
-    trial = subprocess.run(
-        [sys.executable, "-c", _TRIAL], env=environment, capture_output=True, text=True, timeout=300
-    )
-    if trial.returncode == 0:
-        return f"PASS {engine}: {'; '.join(trial.stdout.splitlines())}", True
-    lines = (trial.stderr.strip() or f"exit status {trial.returncode}").splitlines()
-    return "FAIL: " + "\n".join(lines[-4:]), True
 
 
-def _guarded(probe: Callable[[], str]) -> str:
+def _print(facts: list[Fact], verdicts: list[Verdict], well: bool) -> None:
+    console = Console(highlight=False)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for fact in facts:
+        fix = f"\n[yellow]{escape(f'next: {fact.fix}')}[/]" if fact.fix else ""
+        table.add_row(f"[bold]{escape(fact.name)}[/]", escape(fact.text) + fix)
+    console.print(table)
+    for verdict in verdicts:
+        if verdict.passed:
+            console.print(f"[green]{escape(f'PASS {verdict.engine}: {verdict.text}')}[/]")
+            continue
+        style = "red" if verdict.needed else "dim"
+        console.print(f"[{style}]{escape(f'{verdict.engine}: {verdict.text}')}[/]")
+        if verdict.fix:
+            console.print(f"[{style}]{escape(f'  next: {verdict.fix}')}[/]")
+    console.print("[green]PASS[/]" if well else "[red]FAIL[/]: see what to do above")
+
+
+def _guarded(name: str, probe: Callable[[], Fact | str]) -> Fact:
     try:
-        return probe()
+        found = probe()
     except OpenmpsError as error:
-        return str(error)
+        text = error.problem + (f" (found: {error.found})" if error.found else "")
+        return Fact(name, text, error.next_step)
+    except Exception as error:  # what is broken is what this report is for
+        return Fact(name, f"{type(error).__name__}: {error}", _REPORT)
+    return found if isinstance(found, Fact) else Fact(name, found)
+
+
+def _run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1", **variables}
+    command = [sys.executable, "-c", code]
+    try:
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_LONGEST_S
+        )
+    except subprocess.TimeoutExpired:
+        raise OpenmpsError(
+            f"it did not end within {_LONGEST_S} s",
+            next_step="see whether the machine is busy, and try again",
+        ) from None
+
+
+def _ending(ended: subprocess.CompletedProcess[str], lines: int) -> str:
+    """The last words of a process that failed."""
+    said = ended.stderr.strip().splitlines()[-lines:]
+    if ended.returncode < 0:
+        said.append(f"it was ended by {signal.Signals(-ended.returncode).name}")
+    return "\n".join(said) or f"it ended with status {ended.returncode}"
+
+
+def _ask_torch() -> Torch:
+    try:
+        return _torch_facts()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        told = error
+
+        def tell() -> Fact:
+            raise told
+
+        return Torch(_guarded("torch", tell))
 
 
-def _torch() -> str:
-    import torch
+def _torch_facts() -> Torch:
+    core.check_torch(core.find_torch())
+    ended = _run(_ASK_TORCH)
+    lines = ended.stdout.splitlines()
+    if not lines:
+        raise OpenmpsError(
+            "torch cannot be imported",
+            found=_ending(ended, 1),
+            next_step="see the whole of it with: python -c 'import torch'. Then reinstall torch, "
+            "or what it names",
+        )
+    version, cuda, engines = json.loads(lines[0])
+    return Torch(None, version, cuda, engines, multiplies=ended.returncode != -signal.SIGILL)
 
-    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU"
-    return f"{torch.__version__} ({build} build)"
+
+def _build() -> str:
+    return str(core.build())
+
+
+def _judged(engine: str, torch: Torch, built: Fact) -> Verdict:
+    needed = engine == "cpu" or settings.ENGINE.read().lower() == engine
+    if torch.failure:
+        return Verdict(engine, False, needed, "not tried: torch does not work", torch.failure.fix)
+    assert torch.engines is not None
+    usable, reason, fix = torch.engines[engine]
+    if not usable:
+        return Verdict(engine, False, needed, f"not usable: {reason}", fix)
+    if built.fix:
+        return Verdict(engine, False, True, f"FAIL: {built.text}", built.fix)
+    trial = _guarded(engine, lambda: _trial(engine))
+    passed = not trial.fix
+    return Verdict(engine, passed, True, trial.text if passed else f"FAIL: {trial.text}", trial.fix)
+
+
+def _trial(engine: str) -> str:
+    ended = _run(_TRIAL, **{settings.ACTIVE.variable: "1", settings.ENGINE.variable: engine})
+    if ended.returncode == 0:
+        return "; ".join(ended.stdout.splitlines())
+    # Errors of our own end with what to do.
+    told = _ending(ended, 4)
+    before, _, own = told.partition("  next: ")
+    raise OpenmpsError(
+        before.strip(), next_step=own.strip() or "report this, with all of this page"
+    )
+
+
+def _facts(torch: Torch) -> dict[str, Callable[[], Fact | str]]:
+    return {
+        "openmps": lambda: openmps.__version__,
+        "Python": lambda: f"{platform.python_version()} ({sys.executable})",
+        "machine": lambda: _machine(torch),
+        "torch": lambda: _torch(torch),
+        "torchvision": lambda: _torchvision(torch),
+        "compiler": _compiler,
+        "for shaders": _shader_compiler,
+        "engine": lambda: _engine(torch),
+        "Mac": _mac,
+        "cache": _cache,
+    }
+
+
+def _machine(torch: Torch) -> Fact:
+    text = f"{platform.system()} {platform.machine()}"
+    if torch.multiplies:
+        return Fact("machine", text)
+    (variable, value), *_ = WITHOUT_AMX.items()
+    return Fact(
+        "machine",
+        f"{text}; its processor claims more than it can: products of bfloat16 on the CPU end the "
+        "process",
+        f"start programs with {variable}={value} in the environment",
+    )
+
+
+def _torch(torch: Torch) -> Fact:
+    if torch.failure:
+        return torch.failure
+    build = f"CUDA {torch.cuda}" if torch.cuda else "CPU"
+    return Fact("torch", f"{torch.version} ({build} build)")
+
+
+def _torchvision(torch: Torch) -> str:
+    return "not tried: torch does not work" if torch.failure else torchvision_fact()
 
 
 def _compiler() -> str:
@@ -114,12 +276,26 @@ def _compiler() -> str:
     return f"{compiler.path}: {compiler.version()}"
 
 
-def _engine() -> str:
-    from openmps.device.engine import choose
+def _shader_compiler() -> str:
+    from openmps.build.shader_compiler import find_shader_compiler
+
+    return find_shader_compiler().identity
+
+
+def _engine(torch: Torch) -> str:
+    from openmps.device.engine import ENGINES
 
     asked = settings.ENGINE.read().lower()
-    chosen = choose(asked)
-    return chosen if chosen == asked else f"{chosen} (from {asked})"
+    if asked not in ("auto", *ENGINES):
+        raise OpenmpsError(
+            "no such engine",
+            found=repr(asked),
+            next_step=f"set {settings.ENGINE.variable} to auto, cpu or cuda",
+        )
+    if asked != "auto":
+        return asked
+    usable = torch.engines is not None and torch.engines["cuda"][0]
+    return f"{'cuda' if usable else 'cpu'} (from auto)"
 
 
 def _mac() -> str:
@@ -134,16 +310,3 @@ def _cache() -> str:
     folder = settings.cache_dir()
     built = len(list(folder.glob("core/*/entry.json")))
     return f"{folder} ({built} built)"
-
-
-_FACTS: dict[str, Callable[[], str]] = {
-    "openmps": lambda: openmps.__version__,
-    "Python": lambda: f"{platform.python_version()} ({sys.executable})",
-    "machine": lambda: f"{platform.system()} {platform.machine()}",
-    "torch": _torch,
-    "torchvision": torchvision_fact,
-    "compiler": _compiler,
-    "engine": _engine,
-    "Mac": _mac,
-    "cache": _cache,
-}

@@ -9,14 +9,18 @@ from typing import Annotated
 import typer
 
 from openmps import __version__
+from openmps.cli.output import flush_quietly, tell
 from openmps.errors import OpenmpsError
 
 app = typer.Typer(
     name="openmps",
-    help="PyTorch's mps device for every machine that is not a Mac.",
+    help="PyTorch's mps device for every machine that is not a Mac.\n\n"
+    "Every report is JSON with --json: doctor, metal, macs and ops print it in place of their table; "
+    "run, check and bench write it to a file (- is standard output) beside what they print.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    epilog="Example: openmps run train.py",
 )
 
 Mac = Annotated[str, typer.Option("--mac", help='The Mac to behave as, such as "M1 8GB".')]
@@ -46,6 +50,7 @@ def _main(
     pass
 
 
+_PROGRAM_USAGE = "[OPTIONS] FILE|-m MODULE|-c CODE [ARGUMENTS]..."
 # Everything from the program's name on is the program's.
 _A_PROGRAM = {
     "allow_extra_args": True,
@@ -56,6 +61,7 @@ _A_PROGRAM = {
 
 @app.command(
     context_settings=_A_PROGRAM,
+    options_metavar=_PROGRAM_USAGE,
     epilog='Example: openmps run --mac "M1 8GB" train.py --epochs 3',
 )
 def run(
@@ -66,6 +72,12 @@ def run(
     ledger: Annotated[
         bool, typer.Option("--ledger", help="At the end, print what it did on mps, by line.")
     ] = False,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", help="A file for the ledger as JSON (implies --ledger); - is standard output."
+        ),
+    ] = None,
     trace: Annotated[
         Path | None, typer.Option("--trace", help="A file for a trace that Perfetto opens.")
     ] = None,
@@ -73,11 +85,20 @@ def run(
     """Run an unmodified program (FILE, -m MODULE or -c CODE, and its arguments) with mps."""
     from openmps.cli.run import run_program
 
-    run_program(context.args, mac=mac, macos=macos, engine=engine, ledger=ledger, trace=trace)
+    run_program(
+        context.args,
+        mac=mac,
+        macos=macos,
+        engine=engine,
+        ledger=ledger,
+        json_file=json_file,
+        trace=trace,
+    )
 
 
 @app.command(
     context_settings=_A_PROGRAM,
+    options_metavar=_PROGRAM_USAGE,
     epilog='Example: openmps check --mac "M1 8GB" --html report.html train.py --epochs 1',
 )
 def check(
@@ -167,12 +188,12 @@ def bench(
     raise typer.Exit(status)
 
 
-@app.command(epilog="Example: openmps doctor")
-def doctor() -> None:
+@app.command(epilog="Example: openmps doctor --json")
+def doctor(as_json: Json = False) -> None:
     """Check this machine, and say what to do about each thing that does not work."""
     from openmps.cli.doctor import examine
 
-    raise typer.Exit(0 if examine() else 1)
+    raise typer.Exit(0 if examine(as_json=as_json) else 1)
 
 
 @app.command(epilog="Example: openmps metal reduce.metal --kernel 'sum_*'")
@@ -220,5 +241,7 @@ def main() -> None:
     try:
         app()
     except OpenmpsError as error:
-        print(f"openmps: error: {error}", file=sys.stderr)
+        tell(f"openmps: error: {error}")
         sys.exit(2)
+    finally:
+        flush_quietly()

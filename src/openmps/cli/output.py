@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from openmps.errors import OpenmpsError
@@ -57,6 +58,15 @@ def tell(text: str) -> None:
     """On stderr, unless nobody reads it any more."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def unless_nobody_reads() -> Iterator[None]:
+    """Around what is printed (`| head`): what follows is still done. rich exits in such a case."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit):
+        flush_quietly()
 
 
 def flush_quietly() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from openmps import settings
+from openmps.cli.output import flush_quietly, tell
 
 # Those that end a process or mean something to programs. The terminal sends its own to all
 # processes itself.
@@ -35,14 +36,12 @@ _FROM_KERNEL = 0x80  # SI_KERNEL
 class Ran:
     command: list[str]
     status: int  # as subprocess has it: negative is a signal
-    ledgers: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # one for each process, oldest first
+    # One for each process, oldest first.
+    ledgers: list[dict[str, Any]] = field(default_factory=list)
 
     def end_alike(self) -> None:
         """Ends this process as the program ended."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_quietly()
         if self.status >= 0:
             sys.exit(self.status)
         number = -self.status
@@ -52,17 +51,29 @@ class Ran:
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its core already
         os.kill(os.getpid(), number)
+        sys.exit(128 + number)  # as a shell shows it, where the signal is not one that ends us
 
 
 def run_recorded(command: list[str], environment: dict[str, str], *, find_all: bool) -> Ran:
-    with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
+    # A process that the program has left behind may still write there.
+    with tempfile.TemporaryDirectory(prefix="openmps-", ignore_cleanup_errors=True) as folder:
         environment = {**environment, settings.RECORD.variable: folder}
         if find_all:
             environment[settings.FIND_ALL.variable] = "1"
         status = _run([sys.executable, *command], environment)
-        ledgers = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
+        ledgers = _read_ledgers(Path(folder))
     ledgers.sort(key=lambda ledger: (ledger["began"], ledger["process"]))
     return Ran(command, status, ledgers)
+
+
+def _read_ledgers(folder: Path) -> list[dict[str, Any]]:
+    ledgers = []
+    for file in folder.glob("*.json"):
+        try:
+            ledgers.append(json.loads(file.read_text("utf-8")))
+        except (OSError, ValueError) as failure:  # a full disk; the others still count
+            tell(f"openmps: what one process did could not be read: {failure}")
+    return ledgers
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from openmps import settings
+from openmps.cli.output import check_writable, flush_quietly
 from openmps.device import core
 from openmps.errors import OpenmpsError
 from openmps.mac.chips import parse_mac
@@ -16,19 +18,26 @@ _ALL_INTERVALS = "2"
 
 
 def run_program(
-    command: list[str], *, mac: str, macos: str, engine: str, ledger: bool, trace: Path | None
+    command: list[str],
+    *,
+    mac: str,
+    macos: str,
+    engine: str,
+    ledger: bool,
+    json_file: Path | None,
+    trace: Path | None,
 ) -> None:
+    check_writable(json_file, trace)
     environment = prepare(command, mac=mac, macos=macos, engine=engine, name="run")
     if trace is not None:
         # Intervals of operators, copies and fallbacks, as torch.mps.profiler.start() has them.
         environment["PYTORCH_MPS_TRACE_SIGNPOSTS"] = _ALL_INTERVALS
         environment[settings.TRACE_FILE.variable] = str(trace.absolute())
-    if ledger:
+    if ledger or json_file:
         from openmps.cli.check import run_with_ledger
 
-        run_with_ledger(command, environment)
-    sys.stdout.flush()
-    sys.stderr.flush()
+        run_with_ledger(command, environment, json_file)
+    flush_quietly()
     os.execve(sys.executable, [sys.executable, *command], environment)
 
 
@@ -67,9 +76,40 @@ def _check_program(command: list[str], name: str) -> None:
             found=first,
             next_step=f"put openmps' options before the program; see `openmps {name} --help`",
         )
-    elif not Path(first).exists():
+    else:
+        _check_script(first)
+    if first == "-m":
+        _check_module(command[1])
+
+
+def _check_script(script: str) -> None:
+    if not os.path.exists(script):
         raise OpenmpsError(
-            "no such program", found=first, next_step=f"check the path, from {Path.cwd()}"
+            "no such program", found=script, next_step=f"check the path, from {Path.cwd()}"
+        )
+    if os.path.isdir(script) and not os.path.isfile(os.path.join(script, "__main__.py")):
+        raise OpenmpsError(
+            "this is a folder, and Python runs one only if there is a __main__.py in it",
+            found=script,
+            next_step="name a script in it",
+        )
+
+
+def _check_module(name: str) -> None:
+    """Its first part alone: to look for the others, Python would run the first."""
+    first = name.split(".")[0]
+    sys.path.insert(0, os.getcwd())  # as `python -m` does
+    try:
+        found = importlib.util.find_spec(first) if first else None
+    except ValueError:  # it is there, and was made in an unusual way
+        return
+    finally:
+        del sys.path[0]
+    if found is None:
+        raise OpenmpsError(
+            "no such module",
+            found=f"-m {name}",
+            next_step=f"install it into {sys.executable}, or go to the folder in which it lies",
         )
 
 

@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import platform
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -20,6 +21,7 @@ from openmps.build.store import Store
 from openmps.errors import CompilerNotFound, OpenmpsError
 
 MODULE = "openmps_core"
+OLDEST_TORCH = (2, 11)
 _PACKAGE = Path(__file__).parent.parent
 SOURCES = _PACKAGE / "csrc"
 _CONTRACTS = ("include/msl/launch.h",)  # what the sources include from other folders
@@ -48,9 +50,22 @@ def find_torch() -> Torch:
     return Torch(folder, f"{facts['__version__']} {facts.get('git_version', '')}".strip())
 
 
+def check_torch(torch: Torch) -> None:
+    """An older one lacks what the core is made of: better said than compiled."""
+    number = re.match(r"(\d+)\.(\d+)", torch.version)
+    if number and (int(number[1]), int(number[2])) < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise OpenmpsError(
+            f"openmps needs torch {oldest} or newer",
+            found=f"torch {torch.version.split()[0]} in {torch.folder}",
+            next_step=f"pip install 'torch>={oldest}'",
+        )
+
+
 def build() -> Path:
     """The core's library for the installed torch, built now if it never was."""
     torch = find_torch()
+    check_torch(torch)
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
     sources |= {name: (_PACKAGE / name).read_bytes() for name in _CONTRACTS}
