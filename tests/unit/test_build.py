@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from openmps.build import compiler as compilers
+from openmps.build import elapsing as elapsings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job, find_compiler, first_error
 from openmps.build.key import build_key
@@ -238,3 +240,39 @@ def test_ctrl_c_stops_the_compilers(tmp_path: Path, use_compiler) -> None:
     _, messages = process.communicate(timeout=20)
     assert b"KeyboardInterrupt" in messages
     assert not list((tmp_path / "cache" / "core").glob("key/*"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_sees_the_seconds_and_keeps_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elapsings, "_EVERY_S", 0.01)
+    out = Terminal()
+    with elapsings.elapsing("building ... ", out):
+        deadline = time.monotonic() + 30
+        while out.getvalue().count("\r") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "\r\033[Kbuilding ... 0 s" in out.getvalue()
+    assert out.getvalue().endswith("\r\033[Kbuilding ... done in 0 s\n")
+    assert out.getvalue().count("\n") == 1
+
+
+def test_elsewhere_there_is_one_plain_line_whatever_happens() -> None:
+    out = io.StringIO()
+    with pytest.raises(KeyboardInterrupt), elapsings.elapsing("building ... ", out):
+        raise KeyboardInterrupt
+    assert out.getvalue() == "building ... failed\n"
+
+
+class NobodyReads(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_build_does_not_fail_because_nobody_reads() -> None:
+    built = []
+    with elapsings.elapsing("building ... ", NobodyReads()):
+        built.append(True)
+    assert built

@@ -43,6 +43,7 @@ from openmps.bench.subjects import (
 )
 from openmps.cli.bench_text import print_bars, print_changes, print_rows
 from openmps.cli.output import STDOUT, check_writable, write
+from openmps.cli.run import check_device
 from openmps.errors import OpenmpsError
 
 _INTERRUPTED = 130  # as a shell shows it
@@ -76,6 +77,7 @@ def run_benchmarks(
     earlier = read_earlier(compare) if compare else None
     if earlier:
         _check_in_common(earlier, subjects)
+    _choose(mac, macos, engine)
     # With --json - standard output is for other programs.
     console = Console(stderr=STDOUT in (json_file, chart_file), highlight=False)
     errors = Console(stderr=True)
@@ -83,7 +85,7 @@ def run_benchmarks(
     with errors.status("measuring the CPU, to choose sizes"):
         cpu = probe()
     os.environ.update(cpu.environment)
-    about = _activate(mac, macos, engine)
+    about = _activate()
     if earlier:
         cases = [case for case in earlier.rows if case.subject in subjects]
     else:
@@ -124,8 +126,7 @@ def _check_options(
         )
 
 
-def _activate(mac: str, macos: str, engine: str) -> dict[str, Any]:
-    """Gives this process the device; what the report says about it."""
+def _choose(mac: str, macos: str, engine: str) -> None:
     for setting, given in (
         (settings.MAC, mac),
         (settings.MACOS, macos),
@@ -134,6 +135,11 @@ def _activate(mac: str, macos: str, engine: str) -> dict[str, Any]:
         if given:
             os.environ[setting.variable] = given
     os.environ[settings.ACTIVE.variable] = "0"  # not by torch's plug-in, which only warns
+    check_device()
+
+
+def _activate() -> dict[str, Any]:
+    """Gives this process the device; what the report says about it."""
     openmps.activate()
     import torch
 

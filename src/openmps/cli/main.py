@@ -15,8 +15,8 @@ from openmps.errors import OpenmpsError
 app = typer.Typer(
     name="openmps",
     help="PyTorch's mps device for every machine that is not a Mac.\n\n"
-    "Every report is JSON with --json: doctor, metal, macs and ops print it in place of their table; "
-    "run, check and bench write it to a file (- is standard output) beside what they print.",
+    "Every report is JSON with --json: doctor, metal, macs and ops print it in place of their "
+    "table; run, check and bench write it to a file (- is standard output) beside what they print.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

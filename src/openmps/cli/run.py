@@ -118,6 +118,11 @@ def _check_possible(environment: dict[str, str]) -> None:
     # Not the program yet: were torch to activate here, it would hide the GPUs that are looked for.
     os.environ.update({**environment, settings.ACTIVE.variable: "0"})
     check_installed()
+    check_device()
+
+
+def check_device() -> None:
+    """Whether the chosen Mac and engine can be had; builds the core if it never was."""
     parse_mac(settings.MAC.read(), settings.MACOS.read())
     if sys.platform == "darwin":
         return
