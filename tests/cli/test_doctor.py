@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
 
@@ -45,8 +48,142 @@ def test_an_engine_that_is_not_there_says_why(python) -> None:
     assert "cuda: not usable" in done.stdout
 
 
-def test_help_and_version(python) -> None:
-    assert "Example: openmps run" in python("-m", "openmps", "run", "--help", COLUMNS="120").stdout
+def on_path(folder: Path) -> dict[str, str]:
+    """Python finds what lies in `folder` first."""
+    before = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": str(folder) + (os.pathsep + before if before else "")}
+
+
+def fake_torch(folder: Path, code: str, version: str = "2.13.0+fake") -> dict[str, str]:
+    (folder / "torch").mkdir()
+    (folder / "torch" / "version.py").write_text(f"__version__ = {version!r}\n")
+    (folder / "torch" / "__init__.py").write_text(code)
+    return on_path(folder)
+
+
+def doctor_json(python: Any, **variables: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The facts and the engines of a machine on which something does not work."""
+    done = python("-m", "openmps", "doctor", "--json", **variables)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert (report["schema"], report["well"]) == ("openmps-doctor/1", False)
+    facts = {fact["name"]: fact for fact in report["facts"]}
+    engines = {engine["engine"]: engine for engine in report["engines"]}
+    assert set(engines) == {"cpu", "cuda"}
+    assert engines["cpu"]["fix"], "what to do is never left out"
+    return facts, engines
+
+
+def test_json_of_a_working_machine(python) -> None:
+    done = python(
+        "-m", "openmps", "doctor", "--json", CUDA_VISIBLE_DEVICES="", OPENMPS_ENGINE="cpu"
+    )
+    assert done.returncode == 0, done.stdout
+    report = json.loads(done.stdout)
+    assert report["well"] is True
+    assert [fact["name"] for fact in report["facts"]] == [
+        "openmps", "Python", "machine", "torch", "torchvision", "compiler", "for shaders", "engine",
+        "Mac", "cache",
+    ]  # fmt: skip
+    cpu, cuda = report["engines"]
+    assert cpu == {
+        "engine": "cpu",
+        "passed": True,
+        "needed": True,
+        "text": "allocated, added and read back on Apple M4; a Metal kernel ran",
+        "fix": "",
+    }
+    assert (cuda["passed"], cuda["needed"]) == (False, False)
+    assert cuda["fix"]
+
+
+def test_no_torch(python, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
+    facts, engines = doctor_json(python, **on_path(tmp_path))
+    assert facts["torch"]["text"].startswith("torch is not installed in this Python")
+    assert facts["torch"]["fix"] == "pip install torch"
+    assert engines["cpu"]["text"] == "not tried: torch does not work"
+    shown = python("-m", "openmps", "doctor", COLUMNS="200", **on_path(tmp_path))
+    assert shown.returncode == 1
+    assert "next: pip install torch" in shown.stdout
+    assert "FAIL: see what to do above" in shown.stdout
+
+
+def test_an_old_torch(python, tmp_path: Path) -> None:
+    facts, _ = doctor_json(python, **fake_torch(tmp_path, "", "2.5.1+cu121"))
+    assert facts["torch"]["text"].startswith(
+        "openmps needs torch 2.11 or newer (found: torch 2.5.1"
+    )
+    assert facts["torch"]["fix"] == "pip install 'torch>=2.11'"
+    # And so does a program that asks for the device, in place of a page of a compiler's errors.
+    program = "import openmps; openmps.activate()"
+    assert "openmps needs torch 2.11 or newer" in python("-c", program, **on_path(tmp_path)).stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise ImportError('libcudart.so.99: no such file')", "ImportError: libcudart.so.99"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "it was ended by SIGSEGV"),
+        ("import sys; sys.exit(3)", "it ended with status 3"),
+    ],
+    ids=["raises", "dies", "exits"],
+)
+def test_a_torch_that_cannot_be_imported(python, tmp_path: Path, code: str, told: str) -> None:
+    facts, engines = doctor_json(python, **fake_torch(tmp_path, code))
+    assert facts["torch"]["text"].startswith("torch cannot be imported")
+    assert told in facts["torch"]["text"]
+    assert "python -c 'import torch'" in facts["torch"]["fix"]
+    assert engines["cuda"]["text"] == "not tried: torch does not work"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("echo 'core.cpp:1:1: error: no such header' >&2; exit 1", "error: no such header"),
+        (None, "no C++ compiler"),
+    ],
+    ids=["fails", "is missing"],
+)
+def test_a_broken_compiler(python, tmp_path: Path, script: str | None, told: str) -> None:
+    compiler = tmp_path / "c++"
+    if script:
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        compiler.chmod(0o755)
+    cache = str(tmp_path / "cache")
+    _, engines = doctor_json(python, OPENMPS_CXX=str(compiler), OPENMPS_CACHE_DIR=cache)
+    assert engines["cpu"]["text"].startswith("FAIL: ")
+    assert told in engines["cpu"]["text"]
+
+
+def test_a_broken_cache_folder(python, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    _, engines = doctor_json(python, OPENMPS_CACHE_DIR=str(tmp_path / "file"))
+    assert "the cache folder cannot be written to" in engines["cpu"]["text"]
+    assert "set OPENMPS_CACHE_DIR to a folder that is" in engines["cpu"]["fix"]
+
+
+def test_settings_that_mean_nothing(python) -> None:
+    variables = {"OPENMPS_MAC": "M99", "OPENMPS_ENGINE": "abacus"}
+    facts, engines = doctor_json(python, OPENMPS_SHADER_CXX="nowhere", **variables)
+    assert facts["Mac"]["text"].startswith("no such Mac")
+    assert facts["engine"]["text"] == "no such engine (found: 'abacus')"
+    assert facts["for shaders"]["text"].startswith("the compiler for Metal shaders does not exist")
+    assert engines["cpu"]["text"].startswith("FAIL: SettingError: no such Mac\n  found: 'M99'")
+
+
+def test_a_broken_compiler_for_shaders(python) -> None:
+    """The kernels of a cache that is warm would still run: this one's text is nobody's."""
+    _, engines = doctor_json(python, OPENMPS_SHADER_CXX="/bin/false")
+    assert engines["cpu"]["text"] == (
+        "FAIL: CompileError: the C++ compiler refused what openmps made of this shader\n"
+        "  found: error: exit status 1"
+    )
+    assert "OPENMPS_SHADER_CXX=g++ may get you further" in engines["cpu"]["fix"]
+
+
+def test_version(python) -> None:
     assert python("-m", "openmps", "--version").stdout.startswith("openmps 0.")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -98,10 +99,10 @@ def examine(*, as_json: bool) -> bool:
     with errors.status("asking torch"):
         torch = _ask_torch()
         facts = [_guarded(name, probe) for name, probe in _facts(torch).items()]
+    # A first build shows its own progress.
+    built = torch.failure or _guarded("core", _build)
     verdicts = []
     for engine in _ENGINES:
-        # The core's first build shows its own progress.
-        built = _guarded(engine, _build) if torch.failure is None else torch.failure
         with errors.status(f"trying the {engine} engine"):
             verdicts.append(_judged(engine, torch, built))
     well = all(verdict.passed or not verdict.needed for verdict in verdicts)
@@ -164,9 +165,13 @@ def _run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
         ) from None
 
 
-def _ending(ended: subprocess.CompletedProcess[str], lines: int) -> str:
-    """The last words of a process that failed."""
-    said = ended.stderr.strip().splitlines()[-lines:]
+def _ending(ended: subprocess.CompletedProcess[str]) -> str:
+    """The last words of a process that failed: its exception, without the traceback."""
+    lines = ended.stderr.strip().splitlines()
+    starts = [n for n, line in enumerate(lines) if re.match(r"[A-Za-z_][\w.]*(: |$)", line)]
+    said = lines[starts[-1] :] if starts else lines[-1:]
+    if said:
+        said[0] = re.sub(r"^openmps\.errors\.", "", said[0])
     if ended.returncode < 0:
         said.append(f"it was ended by {signal.Signals(-ended.returncode).name}")
     return "\n".join(said) or f"it ended with status {ended.returncode}"
@@ -191,7 +196,7 @@ def _torch_facts() -> Torch:
     if not lines:
         raise OpenmpsError(
             "torch cannot be imported",
-            found=_ending(ended, 1),
+            found=_ending(ended),
             next_step="see the whole of it with: python -c 'import torch'. Then reinstall torch, "
             "or what it names",
         )
@@ -223,7 +228,7 @@ def _trial(engine: str) -> str:
     if ended.returncode == 0:
         return "; ".join(ended.stdout.splitlines())
     # Errors of our own end with what to do.
-    told = _ending(ended, 4)
+    told = _ending(ended)
     before, _, own = told.partition("  next: ")
     raise OpenmpsError(
         before.strip(), next_step=own.strip() or "report this, with all of this page"
