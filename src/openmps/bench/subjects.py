@@ -140,9 +140,11 @@ def product_cases(flops: dict[str, float], effort: Effort) -> Iterator[Case]:
 def model_cases(
     model: Model, flops: float, free: float, effort: Effort, batch: int | None = None
 ) -> list[Case]:
-    """The largest that takes no longer than it may and fits `free` bytes; or as asked for."""
+    """The largest that takes no longer than it may and fits `free` bytes; or as asked for.
+
+    Where none fits it is the smallest: `check_fits` says so.
+    """
     batch, side = (batch, model.sides[0]) if batch else _fitting(model, flops, free, effort)
-    check_fits([Case(model.name, MODES[0], side, batch)], free)
     return [Case(model.name, mode, side, batch) for mode in MODES]
 
 

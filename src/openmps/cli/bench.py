@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -47,6 +48,7 @@ from openmps.cli.run import check_device
 from openmps.errors import OpenmpsError
 
 _INTERRUPTED = 130  # as a shell shows it
+_LONGEST_CHIP = 32
 
 
 @dataclass
@@ -86,11 +88,13 @@ def run_benchmarks(
         cpu = probe()
     os.environ.update(cpu.environment)
     about = _activate()
+    mac_name, limit = _mac()
+    free = available_bytes()
     if earlier:
         cases = [case for case in earlier.rows if case.subject in subjects]
     else:
-        cases = _cases(subjects, cpu.flops, effort, batch)
-    _check_fit(cases)
+        cases = _cases(subjects, cpu.flops, min(free, 2 * limit), effort, batch)
+    check_fits(cases, free, mac_name, limit)
     outcome = _measure_all(cases, effort, errors, about)
     about["seconds"] = round(time.monotonic() - begin, 1)
     changed = changes(outcome.rows, earlier) if earlier else []
@@ -169,22 +173,26 @@ def _check_in_common(earlier: Earlier, subjects: Sequence[str]) -> None:
         )
 
 
+def _mac() -> tuple[str, float]:
+    """The chosen Mac's name, and what it gives to programs. A real one sees to that itself."""
+    from openmps.device.activation import active
+
+    chosen = active()
+    return (chosen.mac.name, chosen.mac.high_watermark_bytes) if chosen else ("", math.inf)
+
+
 def _cases(
-    subjects: Sequence[str], flops: dict[str, float], effort: Effort, batch: int | None
+    subjects: Sequence[str],
+    flops: dict[str, float],
+    free: float,
+    effort: Effort,
+    batch: int | None,
 ) -> list[Case]:
     cases = list(product_cases(flops, effort)) if PRODUCTS in subjects else []
     for name in subjects:
         if name in MODELS:
-            cases += model_cases(MODELS[name], flops["float32"], available_bytes(), effort, batch)
+            cases += model_cases(MODELS[name], flops["float32"], free, effort, batch)
     return cases
-
-
-def _check_fit(cases: Sequence[Case]) -> None:
-    from openmps.device.activation import active
-
-    chosen = active()
-    mac, limit = (chosen.mac.name, chosen.mac.high_watermark_bytes) if chosen else ("", 0)
-    check_fits(cases, available_bytes(), mac, limit)
 
 
 def _measure_all(
@@ -238,10 +246,9 @@ def _progress(cases: Sequence[Case], console: Console) -> Iterator[Callable[[Cas
 
 def _print(outcome: Outcome, console: Console) -> None:
     about = outcome.about
-    threads = f"{about['threads']} thread{'' if about['threads'] == 1 else 's'}"
     console.print(
         f"mps ({about['mac']}; engine {about['engine']}) and the CPU ({about['processor']}, "
-        f"{threads}) in turn; torch {about['torch']}",
+        f"{_threads(about)}) in turn; torch {about['torch']}",
         markup=False,
         soft_wrap=True,
     )
@@ -266,7 +273,17 @@ def _write_chart(file: Path | None, outcome: Outcome) -> bool:
     drawn = speedups(outcome.rows)
     if file is None or not drawn:
         return file is None
-    about = outcome.about
+    return write(file, draw(drawn, *_chart_texts(outcome.about)))
+
+
+def _chart_texts(about: dict[str, Any]) -> tuple[str, str]:
+    """Title and note; both must fit the picture."""
     where = "an NVIDIA GPU" if about["engine"] == "cuda" else f"the {about['engine']} engine"
-    note = f"Items per second in fp32, over {about['threads']} threads of {about['processor']}."
-    return write(file, draw(drawn, f"mps on {where}: speed-up over the CPU", note))
+    chip = about["processor"]
+    chip = chip if len(chip) <= _LONGEST_CHIP else f"{chip[: _LONGEST_CHIP - 3]}..."
+    note = f"Items per second in fp32, over {_threads(about)} of {chip}."
+    return f"mps on {where}: speed-up over the CPU", note
+
+
+def _threads(about: dict[str, Any]) -> str:
+    return f"{about['threads']} thread{'' if about['threads'] == 1 else 's'}"

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from openmps.bench import chart
+from openmps.cli.bench import _chart_texts
 
 from .loading import load
 
@@ -18,9 +19,11 @@ FIGURES = [("ResNet-50", 47.3, 31.2), ("BERT-base", 28.1, 5.26), ("VGG-16", 98.7
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(figures: list[tuple[str, float, float]] = FIGURES) -> ElementTree.Element:
+def drawn(
+    figures: list[tuple[str, float, float]] = FIGURES, texts: tuple[str, str] = (TITLE, "a < b & c")
+) -> ElementTree.Element:
     speedups = [chart.Speedup(*f) for f in figures]
-    return ElementTree.fromstring(chart.draw(speedups, TITLE, "a < b & c"))
+    return ElementTree.fromstring(chart.draw(speedups, *texts))
 
 
 def boxes(svg: ElementTree.Element) -> list[tuple[float, float, float, float, str]]:
@@ -59,8 +62,10 @@ def test_bars_are_as_high_as_the_figures() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.02, 1.0, 30.0])
-def test_texts_lie_inside_and_do_not_overlap(factor: float) -> None:
-    svg = drawn([(name, a * factor, b * factor) for name, a, b in FIGURES])
+@pytest.mark.parametrize("engine", ["cpu", "cuda", "native"])
+def test_texts_lie_inside_and_do_not_overlap(factor: float, engine: str) -> None:
+    texts = _chart_texts({"engine": engine, "threads": 128, "processor": "a long name " * 9})
+    svg = drawn([(name, a * factor, b * factor) for name, a, b in FIGURES], texts)
     found = boxes(svg)
     for left, top, right, bottom, words in found:
         assert left >= 0, words

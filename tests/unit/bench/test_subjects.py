@@ -74,11 +74,18 @@ def test_models_fit_time_and_memory(flops: float, free_gib: float, sizes: list[s
         assert cases[0]._replace(mode="training") == cases[1]
 
 
+def test_where_nothing_fits_it_is_told() -> None:
+    smallest = model_cases(MODELS["BERT-base"], 1e15, 1 * GIB, DEFAULT)
+    assert smallest[0].size == "1 x 32 tokens"
+    with pytest.raises(OpenmpsError, match="1 x 32 tokens does not fit this machine"):
+        check_fits(smallest, 1 * GIB)
+
+
 def test_a_batch_that_is_asked_for_is_taken_or_refused() -> None:
     vgg = MODELS["VGG-16"]
     assert model_cases(vgg, 1e9, 100 * GIB, QUICK, batch=3)[0].size == "3 x 224 px"
     with pytest.raises(OpenmpsError) as error:
-        model_cases(vgg, 1e9, 8 * GIB, QUICK, batch=1000)
+        check_fits(model_cases(vgg, 1e9, 8 * GIB, QUICK, batch=1000), 8 * GIB)
     assert error.value.problem == "VGG-16 with 1000 x 224 px does not fit this machine"
     assert error.value.found == ("about 543.3 GiB for the CPU's and mps' copies; 8.0 GiB are free")
     assert error.value.next_step == "give a smaller --batch, or leave the model out with --only"
