@@ -35,6 +35,10 @@ def test_a_run_with_its_table_chart_and_json(python, tmp_path: Path, engine: str
         assert row["speedup"] == pytest.approx(row["cpu_seconds"] / row["mps_seconds"])
         work = row["batch"] if row["unit"] == "items/s" else 2e-9 * row["side"] ** 3
         assert row["mps"] == pytest.approx(work / row["mps_seconds"])
+    # The page names every key.
+    docs = (Path(__file__).parents[2] / "docs" / "bench.md").read_text()
+    for key in (*report, *report["rows"][0]):
+        assert f"`{key}`" in docs, key
     svg = ElementTree.fromstring((tmp_path / "now.svg").read_text())
     bars = [path.get("class") for path in svg.iter("{http://www.w3.org/2000/svg}path")]
     assert bars == ["training", "evaluation"]

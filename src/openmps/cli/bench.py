@@ -221,6 +221,7 @@ def _measured(
             work = None
             close_work()
         above = case
+        after_round(case, 0.0)
         try:
             work = work or open_work(case)
             yield measure(case, work, effort, lambda part, case=case: after_round(case, part))  # type: ignore[misc]
@@ -231,15 +232,21 @@ def _measured(
 
 @contextmanager
 def _progress(cases: Sequence[Case], console: Console) -> Iterator[Callable[[Case, float], None]]:
-    """A bar where somebody looks, and nothing elsewhere."""
+    """A bar where somebody looks, and nothing elsewhere. Drawn between rounds, not during them."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    shown = Progress(
+        *columns,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    )
     with shown as progress:
-        first = f"{cases[0].name}, {cases[0].size}"
-        task = progress.add_task(first, total=len(cases))
+        task = progress.add_task("", total=len(cases))
 
         def after_round(case: Case, part: float) -> None:
-            progress.update(task, advance=part, description=f"{case.name}, {case.size}")
+            name = f"{case.name}, {case.size}"
+            progress.update(task, advance=part, description=name, refresh=True)
 
         yield after_round
 
