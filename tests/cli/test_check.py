@@ -201,9 +201,7 @@ def test_a_program_that_does_not_fit_is_seen_to_its_end(python, tmp_path: Path) 
     assert "it does not fit M1 8GB: it fits M1 16GB and up" in report["verdict"]["because"]
 
 
-def test_lines_are_of_the_program_and_not_of_libraries(
-    python, tmp_path: Path, engine: str
-) -> None:
+def test_lines_are_of_the_program_and_not_of_libraries(python, tmp_path: Path, engine: str) -> None:
     program = (
         "import torch\n"
         "model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).to('mps')\n"

@@ -56,6 +56,10 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def place(line: dict[str, Any]) -> str:
     return f"{line['file']}:{line['line']}" if line["line"] else str(line["file"])
 
@@ -88,7 +92,8 @@ def _print_verdict(report: dict[str, Any], console: Console) -> None:
         counts[operator["status"]] += 1
     calls = sum(operator["count"] for operator in report["operators"])
     console.print(
-        f"{calls} calls of {len(report['operators'])} operators: {counts['native']} native, "
+        f"{counted(calls, 'call')} of {counted(len(report['operators']), 'operator')}: "
+        f"{counts['native']} native, "
         f"{counts['fallback']} fallback, {counts['missing']} missing; "
         f"{duration(report['seconds'])} on {report['engine'] or 'no engine'}"
     )
