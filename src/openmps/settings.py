@@ -28,7 +28,7 @@ AUTOCAST = Setting(
     "OPENMPS_AUTOCAST", "mac", "Batch norms under autocast: mac, in float32; cuda, as torch there."
 )
 SHIMS = Setting(
-    "OPENMPS_SHIMS", "1", "0 leaves libraries that ask for Apple's processor as they are."
+    "OPENMPS_SHIMS", "1", "0 leaves libraries that ask whether the machine is Apple's as they are."
 )
 CACHE_DIR = Setting("OPENMPS_CACHE_DIR", "", "Where built cores are kept; empty: the user's cache.")
 CXX = Setting("OPENMPS_CXX", "", "C++ compiler for the device core; empty: c++, g++ or clang++.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from openmps.device.shims import SHIMS
 
 LIBRARY = """
@@ -42,8 +44,36 @@ def test_every_shim_has_a_reason() -> None:
     assert [shim.module for shim in SHIMS] == [
         "lightning.fabric.accelerators.mps",
         "lightning_fabric.accelerators.mps",
+        "thinc.util",
+        "comfy.model_management",
     ]
-    assert all("platform.processor()" in shim.why for shim in SHIMS)
+    assert all(f"platform.{shim.asks}()" in shim.why for shim in SHIMS)
+
+
+@pytest.mark.parametrize(
+    ("module", "ask", "answer"),
+    [
+        ("thinc.util", "system()", "Darwin"),
+        ("comfy.model_management", "mac_ver()", "('14.4', ('', '', ''), 'arm64')"),
+    ],
+)
+def test_each_is_answered_what_it_asks_alone(
+    python, tmp_path: Path, module: str, ask: str, answer: str
+) -> None:
+    package, name = module.split(".")
+    (tmp_path / "fake" / package).mkdir(parents=True)
+    (tmp_path / "fake" / package / f"{name}.py").write_text(
+        f"import platform\ndef ask(): return platform.{ask}, platform.python_version()\n"
+    )
+    program = (
+        "import openmps; openmps.activate(macos='14.4')\n"
+        f"import platform, {module} as m\n"
+        "answer, version = m.ask()\n"
+        "print(answer)\n"
+        "print(version == platform.python_version(), platform.system(), platform.mac_ver()[0])\n"
+    )
+    done = python("-c", program, **with_path(str(tmp_path / "fake")))
+    assert done.stdout.splitlines() == [answer, "True Linux "], done.stderr
 
 
 def test_a_module_imported_later_is_answered_and_nothing_else_is(python, tmp_path: Path) -> None:
@@ -72,25 +102,19 @@ def test_without_openmps_and_without_shims_the_machine_is_itself(python, tmp_pat
     assert off.stdout.startswith("False"), off.stderr
 
 
-def test_another_release_of_the_library_is_left_alone_with_a_warning(
-    python, tmp_path: Path
-) -> None:
-    path = with_path(write_library(tmp_path, "found = True"))
-    program = (
-        "import openmps; openmps.activate()\nimport lightning_fabric.accelerators.mps as m\n"
-        "print(m.found, hasattr(m, 'platform'))"
-    )
-    done = python("-c", program, **path)
-    assert done.stdout == "True False\n", done.stderr
-    assert "lightning_fabric.accelerators.mps is not as expected" in done.stderr
-    assert "platform.processor() is arm or arm64" in done.stderr
+def test_a_module_whose_own_import_of_torch_activates_is_answered(python, tmp_path: Path) -> None:
+    text = "import torch\n" + LIBRARY
+    path = with_path(write_library(tmp_path, text))
+    done = python("-c", ASK, OPENMPS="1", **path)
+    assert done.stdout.startswith("True Linux"), done.stderr
 
 
-def test_sources_are_found_behind_the_hook(python, tmp_path: Path) -> None:
+def test_another_release_of_the_library_is_left_alone(python, tmp_path: Path) -> None:
+    path = with_path(write_library(tmp_path, "class MPSAccelerator: is_available = True"))
     program = (
-        "import openmps; openmps.activate()\nimport inspect\n"
         "import lightning_fabric.accelerators.mps as m\n"
-        "print(inspect.getsource(m.MPSAccelerator)[:20])"
+        "import openmps; openmps.activate()\n"
+        "print(m.MPSAccelerator.is_available)"
     )
-    done = python("-c", program, **with_path(write_library(tmp_path)))
-    assert done.stdout.startswith("class MPSAccelerator"), done.stderr
+    done = python("-W", "error", "-c", program, **path)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -72,7 +72,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         if autocasts_as_cuda:
             autocast.leave_batch_norms_alone()
         if has_shims:
-            shims.install()
+            shims.install(chosen_mac)
         ledger.start_if_asked(library, installed.folder, chosen, str(chosen_mac))
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)

@@ -7,109 +7,78 @@ machine as it is. Nothing here acts before openmps is active; OPENMPS_SHIMS=0 tu
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any, NamedTuple
+
+from openmps.mac.chips import Mac
 
 
 class Shim(NamedTuple):
     module: str
-    act: Callable[[ModuleType], None]
+    # The function of Python's `platform` that is answered there as on a Mac.
+    asks: str
     why: str
-
-
-class _ApplePlatform(ModuleType):
-    """Python's `platform`, but for the processor, which on a Mac is "arm"."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(platform, name)
-
-    @staticmethod
-    def processor() -> str:
-        return "arm"
-
-
-def _on_an_apple_processor(module: ModuleType) -> None:
-    module.MPSAccelerator.is_available.cache_clear()  # asked before, it remembers the answer
-    vars(module)["platform"] = _ApplePlatform("platform")
+    # A class of the module and its method that remembers what was answered before.
+    remembers: tuple[str, str] | None = None
 
 
 _LIGHTNING = "its MPSAccelerator is available only where platform.processor() is arm or arm64"
+_REMEMBERS = ("MPSAccelerator", "is_available")
 
 SHIMS = (
-    Shim("lightning.fabric.accelerators.mps", _on_an_apple_processor, _LIGHTNING),
+    Shim("lightning.fabric.accelerators.mps", "processor", _LIGHTNING, _REMEMBERS),
     # What pytorch_lightning stands on: a copy of the same module.
-    Shim("lightning_fabric.accelerators.mps", _on_an_apple_processor, _LIGHTNING),
+    Shim("lightning_fabric.accelerators.mps", "processor", _LIGHTNING, _REMEMBERS),
+    Shim(
+        "thinc.util",
+        "system",
+        "spaCy's prefer_gpu() finds mps, and then raises unless platform.system() is Darwin",
+    ),
+    Shim(
+        "comfy.model_management",
+        "mac_ver",
+        "ComfyUI compares platform.mac_ver() with a release, which fails where it is empty",
+    ),
 )
 
 
-def install(shims: Sequence[Shim] = SHIMS) -> None:
-    """Acts on the modules that are there, and on each of the others once it is imported."""
-    later = {}
+def install(mac: Mac, shims: Sequence[Shim] = SHIMS) -> None:
+    """Answers these modules, whether they are imported already, later, or just now.
+
+    Just now is usual: with OPENMPS=1 it is a library's own `import torch` that activates openmps.
+    So it is the one who asks that is looked at, and not the import.
+    """
+    release = ".".join(map(str, mac.macos))
+    answers = {
+        "processor": "arm",
+        "system": "Darwin",
+        "mac_ver": (release, ("", "", ""), "arm64"),
+    }
+    for asked, answer in answers.items():
+        askers = frozenset(shim.module for shim in shims if shim.asks == asked)
+        setattr(platform, asked, _answered(getattr(platform, asked), askers, answer))
     for shim in shims:
-        module = sys.modules.get(shim.module)
-        if module is None:
-            later[shim.module] = shim
-        else:
-            _try(shim, module)
-    if later:
-        sys.meta_path.insert(0, _Finder(later))
+        _forget(shim)
 
 
-class _Finder(MetaPathFinder):
-    """Finds what the other finders find, with a shim after it."""
+def _answered(function: Callable[..., Any], askers: frozenset[str], answer: object) -> Any:
+    @functools.wraps(function)
+    def ask(*arguments: Any, **named: Any) -> Any:
+        if sys._getframe(1).f_globals.get("__name__") in askers:
+            return answer
+        return function(*arguments, **named)
 
-    def __init__(self, shims: dict[str, Shim]) -> None:
-        self._shims = shims
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        # Taken out, so that the question asked here is not answered here.
-        shim = self._shims.pop(fullname, None)
-        if shim is None:
-            return None
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self._shims[fullname] = shim
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, shim)
-        return spec
+    return ask
 
 
-class _Loader(Loader):
-    def __init__(self, loader: Any, shim: Shim) -> None:
-        self._loader = loader
-        self._shim = shim
-
-    def __getattr__(self, name: str) -> Any:  # get_source and the like
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        _try(self._shim, module)
-
-
-def _try(shim: Shim, module: ModuleType) -> None:
-    """A release of the library that looks different is left as it is, and its import works."""
-    try:
-        shim.act(module)
-    except AttributeError as error:
-        import warnings
-
-        warnings.warn(
-            f"openmps: {shim.module} is not as expected ({error}); it was left as it is. "
-            f"What was to be answered: {shim.why}.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+def _forget(shim: Shim) -> None:
+    """What a module was answered before openmps was active does not count."""
+    if shim.remembers is None:
+        return
+    owner, method = shim.remembers
+    remembering = getattr(getattr(sys.modules.get(shim.module), owner, None), method, None)
+    if remembering is not None and hasattr(remembering, "cache_clear"):
+        remembering.cache_clear()
