@@ -41,9 +41,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/ecosystem",
         description=__doc__,
-        epilog="FOLDER holds checkouts called transformers, examples (of pytorch), nanoGPT and "
-        "minGPT. They are copied before anything runs. Exit status: 0 if all passed, 1 if not, "
-        "also where a checkout is missing, 2 if nothing could be run. "
+        epilog="FOLDER holds checkouts called transformers, examples (of pytorch), nanoGPT, "
+        "minGPT, pytorch-image-models, and ultralytics if pip's is not to be taken. They are "
+        "copied before anything runs. Exit status: 0 if all passed, 1 if not, also where a "
+        "checkout is missing, 2 if nothing could be run. "
         "Example: scripts/ecosystem ~/checkouts -k run_glue",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
@@ -73,13 +74,18 @@ def _run_all(chosen: list[Case], options: argparse.Namespace) -> list[Outcome]:
 
 
 def _table(outcomes: list[Outcome]) -> Table:
-    table = Table("program", "result", "seconds", "why")
+    table = Table(
+        "program", "version", "result", "seconds", "operators on mps", "on the CPU instead", "why"
+    )
     for outcome in outcomes:
         style = "green" if outcome.good else "red"
         table.add_row(
             escape(outcome.case),
+            outcome.version,
             f"[{style}]{outcome.result}[/]",
             f"{outcome.seconds:.0f}" if outcome.seconds else "",
+            f"{outcome.did.operators:,}" if outcome.did.operators else "",
+            ", ".join(outcome.did.fallbacks),
             escape(outcome.why),
         )
     return table

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import glue
+from . import fixtures, glue
 
 HERE = Path(__file__).parent
 
@@ -22,81 +20,53 @@ class Case:
     """One program, and the folder of its own that it runs in: the case's work folder."""
 
     name: str
-    # The arguments of Python. {copy} is the copied part of the checkout.
-    command: str
-    # What it prints: regular expressions, all of which are found.
+    # Arguments of Python, for one process after another. {copy} is the copied part of the checkout,
+    # {work} the work folder.
+    commands: tuple[str, ...]
+    # What they print: regular expressions, all of which are found.
     prints: tuple[str, ...] = (r"^PASS$",)
+    # The library that pip installed, and the checkout of it that is taken instead if there is one.
+    package: str = ""
+    source: str = ""
     # The checkout it is from, its part that is copied into the work folder, and a file there.
     checkout: str = ""
     part: str = "."
     file: str = ""
-    # Whether the command runs in the copy, or in the work folder itself.
+    # Whether the commands run in the copy, or in the work folder itself.
     in_copy: bool = True
     # Writes data into the work folder, once the copy is there.
     prepare: Callable[[Path], None] = _nothing
-    # A command to run before.
-    first: str = ""
     # Sizes in the program's text that no argument changes: before, after.
     sizes: tuple[tuple[str, str], ...] = ()
-    # More arguments that make it run on the CPU, and the number that must be the same there.
+    # Whether these processes themselves are the ones that use the device.
+    uses_mps: bool = True
+    # More arguments that make the last command run on the CPU, and the number that must be the
+    # same there.
     on_cpu: str = ""
     same: str = ""
 
 
-def _library(name: str, program: str) -> Case:
-    return Case(name, str(HERE / "programs" / f"{program}.py"))
+def _library(name: str, program: str, *, source: str = "") -> Case:
+    return Case(name, (str(HERE / "programs" / f"{program}.py"),), package=name, source=source)
 
 
-def _tests(name: str, file: str) -> Case:
-    return Case(name, f"-m pytest -q -p no:cacheprovider {HERE / file}", (r"^\d+ passed in",))
+def _tests(name: str, package: str, file: str) -> Case:
+    """Tests of the suite; they look at the device themselves, some in processes of their own."""
+    command = f"-m pytest -q -p no:cacheprovider {HERE / file}"
+    return Case(name, (command,), (r"^\d+ passed in",), package=package, uses_mps=False)
 
 
-def _mnist(work: Path) -> None:
-    """Ten patterns with some noise, as the files that torchvision would have downloaded."""
-    raw = work / "data" / "MNIST" / "raw"
-    raw.mkdir(parents=True)
-    dice = random.Random(0)
-    patterns = [bytes(dice.choice((0, 255)) for _ in range(784)) for _ in range(10)]
-    for split, count in (("train", 1280), ("t10k", 256)):
-        labels = bytes(dice.randrange(10) for _ in range(count))
-        images = b"".join(patterns[label] for label in labels)
-        (raw / f"{split}-images-idx3-ubyte").write_bytes(
-            struct.pack(">IIII", 0x803, count, 28, 28) + images
-        )
-        (raw / f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
-
-
-def _text(rows: int) -> str:
-    dice = random.Random(0)
-    words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "another", "cat", "that", "ran"]
-    return "".join(" ".join(dice.choices(words, k=8)) + "\n" for _ in range(rows))
-
-
-def _word_data(work: Path) -> None:
-    folder = work / "word_language_model" / "data" / "tiny"
-    folder.mkdir(parents=True)
-    for split, rows in (("train", 200), ("valid", 60), ("test", 60)):
-        (folder / f"{split}.txt").write_text(_text(rows))
-
-
-def _shakespeare(work: Path) -> None:
-    (work / "nanoGPT" / "data" / "shakespeare_char" / "input.txt").write_text(_text(400))
-
-
-_NANOGPT = (
-    "--device=mps --compile=False --block_size=32 --batch_size=4 --n_layer=2 --n_head=2 "
-    "--n_embd=32 --max_iters=20 --lr_decay_iters=20 --eval_iters=2 --eval_interval=10"
-)
-
-
-def _glue(more: str = "", *, on_cpu: str = "") -> Case:
+def _glue(more: str = "", *, script: str = "run_glue.py", on_cpu: str = "") -> Case:
+    with_trainer = script == "run_glue.py"
+    published = glue.PUBLISHED if with_trainer else glue.PUBLISHED_LOOP
+    says = (r"eval_accuracy\s*=\s*(0\.9|1\.)", r"device: mps")
     return Case(
-        f"run_glue.py {more}".strip(),
-        " ".join(["{copy}/run_glue.py", *glue.ARGUMENTS, "out", more]).strip(),
-        (r"eval_accuracy\s*=\s*(0\.9|1\.)", r"device: mps"),
+        f"{script} {more}".strip(),
+        (f"{{copy}}/{script} {published} {{work}}/mrpc/ {more}".strip(),),
+        says if with_trainer else (r"epoch 2: \{'accuracy': (0\.9|1\.)", r"Device: mps"),
         checkout="transformers",
         part="examples/pytorch/text-classification",
-        file="run_glue.py",
+        file=script,
         in_copy=False,
         prepare=glue.prepare,
         on_cpu=on_cpu,
@@ -109,12 +79,13 @@ def _example(
     arguments: str,
     prints: str,
     *,
+    then: tuple[str, ...] = (),
     prepare: Callable[[Path], None] = _nothing,
     sizes: tuple[tuple[str, str], ...] = (),
 ) -> Case:
     return Case(
         f"examples/{part}",
-        f"main.py {arguments}",
+        (f"main.py {arguments}", *then),
         (prints,),
         checkout="examples",
         part=part,
@@ -129,43 +100,93 @@ def _words(model: str) -> Case:
         "word_language_model",
         f"--accel --data data/tiny --model {model} --emsize 32 --nhid 32 --nhead 2 --epochs 1",
         r"test ppl\s+\d",
-        prepare=_word_data,
+        then=("generate.py --accel --data data/tiny --words 100",),
+        prepare=fixtures.words,
+    )
+    return replace(
+        case, name=f"{case.name} {model}", prints=(*case.prints, "Generated 0/100 words")
+    )
+
+
+def _imagenet(model: str) -> Case:
+    case = _example(
+        "imagenet",
+        f"--dummy -a {model} -b 4 --epochs 1 -j 0 -p 1",
+        r"\* +Acc@1",
+        sizes=(("1281167", "8"), ("50000", "4")),
     )
     return replace(case, name=f"{case.name} {model}")
 
 
+_NANOGPT = (
+    "train.py config/train_shakespeare_char.py --device=mps --compile=False --block_size=32 "
+    "--batch_size=4 --n_layer=2 --n_head=2 --n_embd=32 --max_iters=20 --lr_decay_iters=20 "
+    "--eval_iters=2 --eval_interval=10"
+)
+_NANOGPT_SAMPLE = (
+    "sample.py --out_dir=out-shakespeare-char --device=mps --num_samples=2 --max_new_tokens=50"
+)
+
+
+def _timm(script: str, arguments: str, prints: str, *, more: str = "") -> Case:
+    command = f"{script} {arguments} --model resnet18 --img-size 64 --device mps {more}"
+    return Case(
+        f"pytorch-image-models/{script} {more}".strip(),
+        (command.strip(),),
+        (prints,),
+        checkout="pytorch-image-models",
+        file=script,
+        prepare=fixtures.two_classes_of_images,
+    )
+
+
+_TIMM = (
+    "--data-dir ../images --train-split train --val-split val --num-classes 2 -b 4 --epochs 1 -j 1"
+)
+_TIMM_SAYS = r"\*\*\* Best metric: \d"
+
+
 CASES = (
-    _tests("transformers", "test_transformers.py"),
-    _tests("transformers Trainer", "test_glue.py"),
-    _tests("accelerate", "test_accelerate.py"),
-    _tests("lightning", "test_lightning.py"),
-    _tests("safetensors", "test_safetensors.py"),
+    _tests("transformers", "transformers", "test_transformers.py"),
+    _tests("transformers Trainer", "transformers", "test_glue.py"),
+    _tests("accelerate", "accelerate", "test_accelerate.py"),
+    _tests("lightning", "lightning", "test_lightning.py"),
+    _tests("safetensors", "safetensors", "test_safetensors.py"),
     _library("timm", "timm_models"),
     _library("diffusers", "diffusers_ddpm"),
     _library("keras", "keras_cnn"),
     _library("sentence-transformers", "sentence_transformers_encode"),
     _library("torch-geometric", "pyg_gcn"),
     _library("stable-baselines3", "sb3_ppo"),
-    _library("ultralytics", "ultralytics_yolo"),
-    _glue(on_cpu="--use_cpu --output_dir out-cpu"),
+    _library("spacy", "spacy_gpu"),
+    _library("ultralytics", "ultralytics_yolo", source="ultralytics"),
+    _glue(on_cpu="--use_cpu --output_dir {work}/on-cpu"),
     _glue("--fp16"),
     _glue("--bf16"),
     _glue("--gradient_checkpointing"),
     _glue("--dataloader_num_workers 2"),
+    _glue("--torch_compile"),
+    _glue(script="run_glue_no_trainer.py"),
     _example(
         "mnist",
         "--epochs 2 --batch-size 64 --test-batch-size 64",
         r"Accuracy: \d+/256 \((9\d|100)%\)",
-        prepare=_mnist,
+        prepare=fixtures.mnist,
     ),
-    _words("LSTM"),
-    _words("Transformer"),
     _example(
-        "imagenet",
-        "--dummy -a resnet18 -b 4 --epochs 1 -j 0 -p 1",
-        r"\* +Acc@1",
-        sizes=(("1281167", "16"), ("50000", "8")),
+        "mnist_rnn", "--accel --epochs 1", r"Accuracy: \d+/256 \(\d+%\)", prepare=fixtures.mnist
     ),
+    _example(
+        "siamese_network", "--epochs 1", r"Accuracy: \d+/256 \(\d+%\)", prepare=fixtures.mnist
+    ),
+    _example("vae", "--epochs 1", r"Test set loss: \d", prepare=fixtures.mnist),
+    _words("LSTM"),
+    _words("GRU"),
+    _words("RNN_TANH"),
+    _words("Transformer"),
+    _imagenet("resnet18"),
+    _imagenet("resnet50"),
+    _imagenet("vgg16"),
     _example(
         "dcgan",
         "--dataset fake --dry-run --accel --workers 0 --ngf 8 --ndf 8 --batchSize 4",
@@ -173,19 +194,23 @@ CASES = (
     ),
     Case(
         "nanoGPT",
-        "train.py config/train_shakespeare_char.py " + _NANOGPT,
-        (r"step 20: train loss \d",),
+        ("data/shakespeare_char/prepare.py", _NANOGPT, _NANOGPT_SAMPLE),
+        (r"step 20: train loss \d", r"^-{15}$"),
         checkout="nanoGPT",
         file="train.py",
-        prepare=_shakespeare,
-        first="data/shakespeare_char/prepare.py",
+        prepare=fixtures.shakespeare,
     ),
     Case(
         "minGPT",
-        "projects/adder/adder.py --trainer.device=mps --trainer.max_iters=30 "
-        "--trainer.num_workers=0",
+        (
+            "projects/adder/adder.py --trainer.device=mps --trainer.max_iters=30 "
+            "--trainer.num_workers=0",
+        ),
         (r"running on device\s+mps", r"iter 20: train loss \d"),
         checkout="minGPT",
         file="projects/adder/adder.py",
     ),
+    _timm("train.py", _TIMM, _TIMM_SAYS),
+    _timm("train.py", _TIMM, _TIMM_SAYS, more="--amp --amp-dtype bfloat16"),
+    _timm("benchmark.py", "--bench train -b 2 --num-bench-iter 10", r'"train_samples_per_sec": \d'),
 )

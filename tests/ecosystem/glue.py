@@ -2,7 +2,9 @@
 
 Each library looks for a local folder of the asked name first, so that the published command line
 works without a network, word for word. The data can be learnt: one word of the second sentence
-decides the label. The model has no dropout, whose numbers differ between a Mac and a CPU.
+decides the label. As the published model, this one has seen such text before and knows nothing of
+the task: half of its first answers are right. It has no dropout, whose numbers differ between a Mac
+and a CPU.
 """
 
 from __future__ import annotations
@@ -11,13 +13,20 @@ import csv
 import random
 import string
 from pathlib import Path
+from typing import Any
 
-_COMMAND = (
-    "--model_name_or_path bert-base-cased --task_name mrpc --do_train --do_eval "
-    "--max_seq_length 64 --per_device_train_batch_size 16 --learning_rate 1e-3 "
-    "--num_train_epochs 5 --seed 42 --report_to none --disable_tqdm true --output_dir"
+# As the folder of run_glue.py tells it; the folder for results, which is its reader's, comes next.
+PUBLISHED = (
+    "--model_name_or_path google-bert/bert-base-cased --task_name mrpc --do_train --do_eval "
+    "--max_seq_length 128 --per_device_train_batch_size 32 --learning_rate 2e-5 "
+    "--num_train_epochs 3 --output_dir"
 )
-ARGUMENTS = _COMMAND.split()
+# The same for run_glue_no_trainer.py.
+PUBLISHED_LOOP = (
+    "--model_name_or_path google-bert/bert-base-cased --task_name mrpc --max_length 128 "
+    "--per_device_train_batch_size 32 --learning_rate 2e-5 --num_train_epochs 3 --output_dir"
+)
+_MODEL = "google-bert/bert-base-cased"
 
 _SENTENCE = "the a team game player coach crowd city said on in at of after before again"
 _WORDS = _SENTENCE.split()
@@ -87,8 +96,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def prepare(folder: Path) -> None:
-    """Writes bert-base-cased/, glue/ and nyu-mll/glue/ into `folder`."""
-    write_model(folder / "bert-base-cased")
+    """Writes google-bert/bert-base-cased/, glue/ and nyu-mll/glue/ into `folder`."""
+    write_trained_body(folder / _MODEL)
     (folder / "glue").mkdir()
     (folder / "glue" / "glue.py").write_text(_METRIC)
     data = folder / "nyu-mll" / "glue"
@@ -104,10 +113,13 @@ def _write_rows(file: Path, rows: int, dice: random.Random) -> None:
         writer = csv.writer(stream)
         writer.writerow(("sentence1", "sentence2", "label", "idx"))
         for row in range(rows):
-            label = row % 2
-            first, second = dice.choices(_WORDS, k=6), dice.choices(_WORDS, k=6)
-            second.insert(dice.randrange(7), _LABELS[label])
-            writer.writerow((" ".join(first), " ".join(second), label, row))
+            writer.writerow((*_sentences(row % 2, dice), row % 2, row))
+
+
+def _sentences(label: int, dice: random.Random) -> tuple[str, str]:
+    first, second = dice.choices(_WORDS, k=6), dice.choices(_WORDS, k=6)
+    second.insert(dice.randrange(7), _LABELS[label])
+    return " ".join(first), " ".join(second)
 
 
 def write_tokenizer(folder: Path) -> int:
@@ -127,14 +139,40 @@ def write_tokenizer(folder: Path) -> int:
 
 
 def write_model(folder: Path) -> None:
+    """A small BERT with random weights and its tokenizer."""
+    _model(write_tokenizer(folder)).save_pretrained(folder)
+
+
+def write_trained_body(folder: Path) -> None:
+    """The same after some training, with a head that knows nothing again."""
+    import torch
+    from transformers import AutoTokenizer
+
+    model = _model(write_tokenizer(folder))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    dice = random.Random(1)
+    labels = [0, 1] * 16
+    for _ in range(40):
+        pairs = [_sentences(label, dice) for label in labels]
+        tokens = tokenizer(pairs, padding=True, return_tensors="pt")
+        loss = model(**tokens, labels=torch.tensor(labels)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.nn.init.zeros_(model.classifier.weight)
+    torch.nn.init.zeros_(model.classifier.bias)
+    model.save_pretrained(folder)
+
+
+def _model(vocabulary: int) -> Any:
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
-    size = write_tokenizer(folder)
     torch.manual_seed(0)
-    BertForSequenceClassification(
+    return BertForSequenceClassification(
         BertConfig(
-            vocab_size=size,
+            vocab_size=vocabulary,
             hidden_size=64,
             num_hidden_layers=2,
             num_attention_heads=4,
@@ -142,4 +180,4 @@ def write_model(folder: Path) -> None:
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
         )
-    ).save_pretrained(folder)
+    )

@@ -1,6 +1,6 @@
 """The steps of run_glue.py by the libraries' public names, for machines without its checkout.
 
-    python glue_program.py --output_dir FOLDER [training arguments]
+    python glue_program.py [run_glue.py's arguments]
 
 Runs in a folder that glue.prepare() filled, and prints a line of JSON.
 """
@@ -8,6 +8,7 @@ Runs in a folder that glue.prepare() filled, and prints a line of JSON.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import evaluate
 import numpy as np
@@ -22,20 +23,27 @@ from transformers import (
 )
 
 
+@dataclass
+class Task:
+    model_name_or_path: str
+    task_name: str
+    max_seq_length: int
+
+
 def main() -> None:
-    (options,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
+    task, options = HfArgumentParser((Task, TrainingArguments)).parse_args_into_dataclasses()
     set_seed(options.seed)
-    data = load_dataset("nyu-mll/glue", "mrpc")
-    model = AutoModelForSequenceClassification.from_pretrained("bert-base-cased")
-    tokenizer = AutoTokenizer.from_pretrained("bert-base-cased")
-    metric = evaluate.load("glue", "mrpc")
+    data = load_dataset("nyu-mll/glue", task.task_name)
+    model = AutoModelForSequenceClassification.from_pretrained(task.model_name_or_path)
+    tokenizer = AutoTokenizer.from_pretrained(task.model_name_or_path)
+    metric = evaluate.load("glue", task.task_name)
 
     def tokens(rows: dict[str, list[str]]) -> dict[str, list[list[int]]]:
         return tokenizer(
             rows["sentence1"],
             rows["sentence2"],
             padding="max_length",
-            max_length=64,
+            max_length=task.max_seq_length,
             truncation=True,
         )
 
@@ -50,8 +58,10 @@ def main() -> None:
         ),
         processing_class=tokenizer,
     )
+    before = trainer.evaluate()["eval_accuracy"]
     loss = trainer.train().training_loss
-    told = {"device": str(options.device), "train_loss": loss, **trainer.evaluate()}
+    told = {"device": str(options.device), "before": before, "train_loss": loss}
+    told |= trainer.evaluate()
     print("RESULT", json.dumps(told))
 
 

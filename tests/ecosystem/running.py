@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import glue
+from . import glue, record, versions
 from .cases import HERE, Case
 
 _SOURCE = HERE.parents[1] / "src"
@@ -25,6 +25,8 @@ class Outcome:
     result: str
     why: str = ""
     seconds: float = 0.0
+    version: str = ""
+    did: record.Record = record.NOTHING
 
     @property
     def good(self) -> bool:
@@ -40,17 +42,35 @@ def run_case(
     began = time.monotonic()
     work.mkdir(parents=True)
     try:
-        why = _run(case, _copy(case, checkouts, work), work, variables, seconds)
+        why = _run(case, checkouts, work, variables, seconds)
     except subprocess.TimeoutExpired:
         why = f"still running after {seconds:g} s"
     except Exception as error:  # a fixture that cannot be written is this case's alone
         why = f"{type(error).__name__}: {error}"
-    result = "failed" if why else "passed"
-    return Outcome(case.name, result, why, time.monotonic() - began)
+    return Outcome(
+        case.name,
+        "failed" if why else "passed",
+        why,
+        time.monotonic() - began,
+        _version(case, checkouts),
+        record.read(_record_folder(work)),
+    )
+
+
+def _version(case: Case, checkouts: Path) -> str:
+    if case.checkout:
+        return versions.of_checkout(checkouts / case.checkout)
+    if case.source and (checkouts / case.source).is_dir():
+        return versions.of_checkout(checkouts / case.source) or "checkout"
+    return versions.of_package(case.package)
 
 
 def _file(case: Case, checkouts: Path) -> Path:
     return checkouts / case.checkout / case.part / case.file
+
+
+def _record_folder(work: Path) -> Path:
+    return work / "record"
 
 
 def _copy(case: Case, checkouts: Path, work: Path) -> Path:
@@ -70,18 +90,30 @@ def _copy(case: Case, checkouts: Path, work: Path) -> Path:
     return copy
 
 
-def _run(case: Case, copy: Path, work: Path, variables: dict[str, str], seconds: float) -> str:
+def _copy_source(case: Case, checkouts: Path, work: Path) -> list[str]:
+    """The library's own checkout, if there is one, to be imported instead of what pip installed."""
+    package = checkouts / case.source / case.source
+    if not case.source or not package.is_dir():
+        return []
+    shutil.copytree(package, work / "source" / case.source)
+    return [str(work / "source")]
+
+
+def _run(case: Case, checkouts: Path, work: Path, variables: dict[str, str], seconds: float) -> str:
     """Why it failed; empty if it did not."""
+    copy = _copy(case, checkouts, work)
     case.prepare(work)
     inside = copy if case.in_copy else work
-    environment = _environment(work, inside) | variables
+    paths = [*_copy_source(case, checkouts, work), str(inside)]
+    environment = _environment(work, paths) | variables
+    _record_folder(work).mkdir()
 
-    def python(command: str) -> subprocess.CompletedProcess[str]:
+    def python(command: str, **more: str) -> subprocess.CompletedProcess[str]:
         with (work / "log.txt").open("a") as log:
             done = subprocess.run(
-                [sys.executable, *command.format(copy=copy).split()],
+                [sys.executable, *command.format(copy=copy, work=work).split()],
                 cwd=inside,
-                env=environment,
+                env={**environment, **more},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -92,18 +124,21 @@ def _run(case: Case, copy: Path, work: Path, variables: dict[str, str], seconds:
             log.write(done.stdout)
         return done
 
-    for command in (case.first, case.command):
-        if command:
-            done = python(command)
-            if done.returncode != 0:
-                last = (done.stdout.strip() or "nothing was printed").splitlines()[-1]
-                return f"exit status {done.returncode}: {last}"
+    printed = ""
+    for command in case.commands:
+        done = python(command, OPENMPS_RECORD=str(_record_folder(work)))
+        if done.returncode != 0:
+            last = (done.stdout.strip() or "nothing was printed").splitlines()[-1]
+            return f"exit status {done.returncode}: {last}"
+        printed += done.stdout
     for expected in case.prints:
-        if not re.search(expected, done.stdout, re.MULTILINE):
+        if not re.search(expected, printed, re.MULTILINE):
             return f"did not print {expected}"
+    if case.uses_mps and not record.read(_record_folder(work)).operators:
+        return "ran nothing on mps"
     if case.on_cpu:
-        there = python(f"{case.command} {case.on_cpu}")
-        return _difference(case.same, done.stdout, there.stdout)
+        there = python(f"{case.commands[-1]} {case.on_cpu}")
+        return _difference(case.same, printed, there.stdout)
     return ""
 
 
@@ -115,12 +150,11 @@ def _difference(pattern: str, here: str, there: str) -> str:
     return "" if abs(a - b) <= _TOLERANCE * abs(b) else f"{a} on mps, {b} on the CPU"
 
 
-def _environment(work: Path, inside: Path) -> dict[str, str]:
-    paths = [str(HERE / "site"), str(_SOURCE), str(inside)]
+def _environment(work: Path, paths: list[str]) -> dict[str, str]:
     return {
         **os.environ,
         **glue.environment(work),
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": os.pathsep.join([str(HERE / "site"), str(_SOURCE), *paths]),
         "OPENMPS": "1",
         "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "passive",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,7 +26,22 @@ def checkouts(tmp_path: Path) -> Path:
     return tmp_path / "checkouts"
 
 
-CASE = Case("case", "main.py", (r"^loss \d",), checkout="library", part="part", file="main.py")
+CASE = Case(
+    "case",
+    ("main.py",),
+    (r"^loss \d",),
+    checkout="library",
+    part="part",
+    file="main.py",
+    uses_mps=False,
+)
+PROGRAM = """
+import os
+os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
+import torch
+x = torch.arange(6.0, device="{device}").relu()
+print('loss', len(torch.linalg.eigvals(x.diag())))
+"""
 
 
 def run(case: Case, checkouts: Path, seconds: float = 60) -> Outcome:
@@ -71,6 +88,51 @@ def test_a_number_is_compared_with_the_cpus(checkouts: Path, there: str, result:
     outcome = run(replace(CASE, on_cpu="cpu", same=r"loss (\d+)"), checkouts)
     assert outcome.result == result
     assert outcome.why == ("" if outcome.good else "50000.0 on mps, 60000.0 on the CPU")
+
+
+def test_commands_run_one_after_another_until_one_fails(checkouts: Path) -> None:
+    two = replace(CASE, commands=("main.py a", "main.py {work}"), prints=("50000 a", "50000 /"))
+    assert run(two, checkouts).good
+    shutil.rmtree(checkouts.parent / "work")
+    outcome = run(replace(CASE, commands=("-c raise(SystemExit(4))", "main.py")), checkouts)
+    assert outcome.why == "exit status 4: nothing was printed"
+
+
+def test_a_program_that_only_says_it_ran_did_not_pass(checkouts: Path) -> None:
+    (checkouts / "library" / "part" / "main.py").write_text(PROGRAM.format(device="cpu"))
+    outcome = run(replace(CASE, uses_mps=True), checkouts)
+    assert (outcome.result, outcome.why) == ("failed", "ran nothing on mps")
+    assert outcome.did.operators == 0
+
+
+def test_operators_are_counted_and_those_on_the_cpu_named(checkouts: Path) -> None:
+    (checkouts / "library" / "part" / "main.py").write_text(PROGRAM.format(device="mps"))
+    outcome = run(replace(CASE, uses_mps=True), checkouts)
+    assert outcome.good, outcome.why
+    assert outcome.did.operators > 0
+    assert outcome.did.fallbacks == ("aten::_linalg_eigvals",)
+
+
+def test_a_checkout_of_a_library_is_taken_instead_of_the_installed_one(checkouts: Path) -> None:
+    program = checkouts / "program.py"
+    program.write_text("import pytest; print('from', pytest.__file__)")
+    case = Case("case", (str(program),), package="pytest", source="pytest", uses_mps=False)
+    installed = run(replace(case, prints=("from .*site-packages",)), checkouts)
+    assert (installed.result, installed.version) == ("passed", pytest.__version__)
+    shutil.rmtree(checkouts.parent / "work")
+    (checkouts / "pytest" / "pytest").mkdir(parents=True)
+    (checkouts / "pytest" / "pytest" / "__init__.py").touch()
+    ours = run(replace(case, prints=("from .*/work/source/pytest/__init__.py",)), checkouts)
+    assert (ours.result, ours.version) == ("passed", "checkout")
+    assert not list((checkouts / "pytest").rglob("__pycache__"))
+
+
+def test_a_checkouts_commit_is_told(checkouts: Path) -> None:
+    assert run(CASE, checkouts).version == ""
+    shutil.rmtree(checkouts.parent / "work")
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a commit -q -m first"):
+        subprocess.run(["git", *command.split()], cwd=checkouts / "library", check=True)
+    assert re.fullmatch(r"[0-9a-f]{7,} of \d{4}-\d\d-\d\d", run(CASE, checkouts).version)
 
 
 def test_a_missing_checkout_is_no_success(checkouts: Path) -> None:
