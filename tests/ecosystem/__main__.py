@@ -27,13 +27,20 @@ def main() -> int:
         names = ", ".join(case.name for case in CASES)
         print(f"no program is called like {options.k!r}; there are: {names}", file=sys.stderr)
         return 2
-    if not options.folder.is_dir():
-        print(f"no folder {options.folder}: name the one that holds checkouts", file=sys.stderr)
-        return 2
+    for folder, what in (
+        (options.folder, "name the one that holds checkouts"),
+        (options.json and options.json.absolute().parent, "make it first, for --json"),
+    ):
+        if folder and not folder.is_dir():
+            print(f"no folder {folder}: {what}", file=sys.stderr)
+            return 2
     outcomes = _run_all(chosen, options)
     Console(width=None if sys.stdout.isatty() else 160).print(_table(outcomes))
     if options.json:
         options.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+    if len(outcomes) < len(chosen):
+        print(f"interrupted: {len(chosen) - len(outcomes)} were not run", file=sys.stderr)
+        return 130
     return 0 if all(outcome.good for outcome in outcomes) else 1
 
 
@@ -44,7 +51,7 @@ def _options() -> argparse.Namespace:
         epilog="FOLDER holds checkouts called transformers, examples (of pytorch), nanoGPT, "
         "minGPT, pytorch-image-models, and ultralytics if pip's is not to be taken. They are "
         "copied before anything runs. Exit status: 0 if all passed, 1 if not, also where a "
-        "checkout is missing, 2 if nothing could be run. "
+        "checkout is missing, 2 if nothing could be run, 130 if interrupted. "
         "Example: scripts/ecosystem ~/checkouts -k run_glue",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
@@ -67,6 +74,8 @@ def _run_all(chosen: list[Case], options: argparse.Namespace) -> list[Outcome]:
             outcomes.append(
                 run_case(case, options.folder.resolve(), work, variables, options.seconds)
             )
+    except KeyboardInterrupt:
+        pass  # what was run is told
     finally:
         if not options.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -142,12 +143,15 @@ def test_a_missing_checkout_is_no_success(checkouts: Path) -> None:
     assert str(checkouts / "absent") in outcome.why
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def environment() -> dict[str, str]:
     paths = [str(TESTS), str(TESTS.parent / "src")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "ecosystem", *arguments],
-        env=environment,
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=120,
@@ -168,6 +172,47 @@ def test_bad_arguments_are_told(tmp_path: Path) -> None:
     absent = command(str(tmp_path / "absent"))
     assert absent.returncode == 2
     assert "no folder" in absent.stderr
+
+
+def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path: Path) -> None:
+    done = command(str(tmp_path), "-k", "nanoGPT", "--json", str(tmp_path / "absent" / "out.json"))
+    assert done.returncode == 2
+    assert done.stderr == f"no folder {tmp_path / 'absent'}: make it first, for --json\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["absent"]], ids=str)
+def test_the_script_looks_before_it_installs(tmp_path: Path, arguments: list[str]) -> None:
+    script = TESTS.parent / "scripts" / "ecosystem"
+    done = subprocess.run(
+        [script, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"no folder {arguments[0] if arguments else 'given'}: "
+        "name the one that holds checkouts, scripts/ecosystem FOLDER\n"
+    )
+
+
+def test_what_was_run_before_an_interruption_is_told(checkouts: Path) -> None:
+    adder = checkouts / "minGPT" / "projects" / "adder"
+    adder.mkdir(parents=True)
+    (adder / "adder.py").write_text("import time; time.sleep(60)")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ecosystem", str(checkouts), "-k", "GPT"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[2/2] minGPT"):
+            process.send_signal(signal.SIGINT)
+            break
+    out, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == "interrupted: 1 were not run\n"
+    assert "nanoGPT" in out
 
 
 PROMISED = """
