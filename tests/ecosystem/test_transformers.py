@@ -75,3 +75,18 @@ def test_a_pipeline_takes_mps_by_itself_and_answers_as_on_the_cpu(tmp_path: Path
     for found, expected in zip(here(texts, batch_size=2), there(texts), strict=True):
         assert found["label"] == expected["label"]
         assert found["score"] == pytest.approx(expected["score"], rel=1e-4)
+
+
+def test_a_pipeline_writes_the_text_that_it_writes_on_the_cpu(llama, tmp_path: Path) -> None:
+    llama.save_pretrained(tmp_path)
+    glue.write_tokenizer(tmp_path)
+    ask = {"max_new_tokens": 8, "do_sample": False}
+    found = {}
+    for where in ({}, {"device_map": "auto"}, {"device": "cpu"}):
+        pipeline = transformers.pipeline("text-generation", model=str(tmp_path), **where)
+        assert pipeline.model.device.type == where.get("device", "mps")
+        (written,) = pipeline("the team", **ask)
+        found[str(where)] = written["generated_text"]
+    (text,) = set(found.values())
+    assert text.startswith("the team ")
+    assert len(text) > len("the team ")
