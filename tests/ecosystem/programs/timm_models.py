@@ -1,5 +1,7 @@
 """timm: a training step equals the CPU's, under autocast too; a checkpoint goes back and forth."""
 
+import io
+
 import timm
 import timm.optim
 import torch
@@ -17,7 +19,7 @@ def loss_after_steps(device: str, name: str) -> float:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return float(loss)
+    return loss.item()
 
 
 sizes = {"resnet18": {}, "vit_tiny_patch16_224": {"img_size": 64}}
@@ -27,6 +29,14 @@ for name in sizes:
     print(name, here, there)
 
 model = timm.create_model("resnet18", num_classes=4).to("mps").eval()
+kept = io.BytesIO()
+torch.save(model.state_dict(), kept)
+for device in ("cpu", "mps"):
+    kept.seek(0)
+    again = timm.create_model("resnet18", num_classes=4)
+    again.load_state_dict(torch.load(kept, map_location=device))
+    found = again.to("mps").eval()(x.to("mps"))
+    assert torch.equal(found, model(x.to("mps")))
 with torch.autocast("mps", dtype=torch.float16):
     assert model(x.to("mps")).dtype == torch.float16
 print("PASS")

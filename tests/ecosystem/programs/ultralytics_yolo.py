@@ -32,6 +32,7 @@ with tempfile.TemporaryDirectory() as name:
         project=str(folder / "runs"),
     )
     assert model.trainer.device.type == "mps"
+    assert model.trainer.tloss.isfinite().all(), model.trainer.tloss
     found = model.predict(str(folder / "images" / "val" / "0.jpg"), device="mps", imgsz=64)
     assert len(found) == 1
 print("PASS")
