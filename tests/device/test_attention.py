@@ -240,3 +240,25 @@ def test_no_grad_and_inference_mode():
         out = attend(*[t.to("mps") for t in tensors])
     assert out.is_inference()
     assert out.device.type == "mps"
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 16, 32), (2, 3, 16, 20), (2, 3, 4, 64), (3, 16, 32)], ids=str
+)
+def test_without_gradients_the_output_lies_row_by_row_as_on_a_mac(shape):
+    """The CPU's fused kernel lays it as (batch, length, heads, size)."""
+    query = torch.randn(shape, device="mps")
+    found = torch._scaled_dot_product_attention_math_for_mps(query, query, query)[0]
+    assert found.is_contiguous()
+    layout = query.transpose(-3, -2).contiguous().transpose(-3, -2)
+    again = torch._scaled_dot_product_attention_math_for_mps(layout, layout, layout)[0]
+    assert again.is_contiguous()
+    torch.testing.assert_close(again, found)
+
+
+@pytest.mark.cpu_engine("a GPU's fused kernels lay the output as the next layer reads it")
+def test_attention_itself_lays_its_output_so_too():
+    query = torch.randn(2, 3, 16, 32, device="mps")
+    assert attend(query, query, query).is_contiguous()
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        attend(query, query, query).transpose(1, 2).view(2, 16, 96)

@@ -119,13 +119,24 @@ def _imagenet(model: str) -> Case:
 
 
 _NANOGPT = (
-    "train.py config/train_shakespeare_char.py --device=mps --compile=False --block_size=32 "
-    "--batch_size=4 --n_layer=2 --n_head=2 --n_embd=32 --max_iters=20 --lr_decay_iters=20 "
+    "train.py config/train_shakespeare_char.py --device=mps --block_size=32 --batch_size=4 "
+    "--n_layer=2 --n_head=2 --n_embd=32 --max_iters=20 --lr_decay_iters=20 "
     "--eval_iters=2 --eval_interval=10"
 )
 _NANOGPT_SAMPLE = (
     "sample.py --out_dir=out-shakespeare-char --device=mps --num_samples=2 --max_new_tokens=50"
 )
+
+
+def _nanogpt(more: str) -> Case:
+    return Case(
+        f"nanoGPT {more}",
+        ("data/shakespeare_char/prepare.py", f"{_NANOGPT} {more}", _NANOGPT_SAMPLE),
+        (r"step 20: train loss \d", r"^-{15}$"),
+        checkout="nanoGPT",
+        file="train.py",
+        prepare=fixtures.shakespeare,
+    )
 
 
 def _timm(script: str, arguments: str, prints: str, *, more: str = "") -> Case:
@@ -192,14 +203,8 @@ CASES = (
         "--dataset fake --dry-run --accel --workers 0 --ngf 8 --ndf 8 --batchSize 4",
         r"Loss_D: \d",
     ),
-    Case(
-        "nanoGPT",
-        ("data/shakespeare_char/prepare.py", _NANOGPT, _NANOGPT_SAMPLE),
-        (r"step 20: train loss \d", r"^-{15}$"),
-        checkout="nanoGPT",
-        file="train.py",
-        prepare=fixtures.shakespeare,
-    ),
+    _nanogpt("--compile=False"),
+    _nanogpt("--compile=True"),
     Case(
         "minGPT",
         (

@@ -161,4 +161,5 @@ def _environment(work: Path, paths: list[str]) -> dict[str, str]:
         "YOLO_OFFLINE": "1",
         "YOLO_CONFIG_DIR": str(work),
         "MPLCONFIGDIR": str(work),
+        "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"),
     }

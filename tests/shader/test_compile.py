@@ -43,6 +43,18 @@ def test_a_network_and_its_gradients() -> None:
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
+def test_attention_without_gradients() -> None:
+    """Compiled code looks at the strides that an operator's result has, and wants a Mac's."""
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        heads = x.view(2, 16, 3, 32).transpose(1, 2)
+        out = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        return out.transpose(1, 2).reshape(2, 16, 96) + 1
+
+    x = torch.randn(2, 16, 96, device="mps")
+    torch.testing.assert_close(torch.compile(f)(x), f(x))
+
+
 @pytest.mark.needs_torch("2.13", "writes this kernel with a name that is not declared there")
 def test_every_thread_writes_over_what_others_have_yet_to_read() -> None:
     """Inductor updates running statistics in place, from every thread of a threadgroup."""

@@ -210,6 +210,22 @@ Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& val
   }
 }
 
+// A Mac's kernels write their output row by row, and torch.compile relies on it. A GPU's fused ones
+// lay it as the next layer reads it: for their speed it is left so, unless the operator is called
+// by its own name, as compiled code does.
+class AsLaid {
+ public:
+  explicit AsLaid(bool allowed) : before_(allowed_) { allowed_ = allowed; }
+  ~AsLaid() { allowed_ = before_; }
+
+  static Tensor row_by_row(const Tensor& out) { return allowed_ ? out : out.contiguous(); }
+
+ private:
+  static thread_local bool allowed_;
+  const bool before_;
+};
+thread_local bool AsLaid::allowed_ = false;
+
 using MathForMps = at::_ops::_scaled_dot_product_attention_math_for_mps;
 
 template <class Function>
@@ -259,6 +275,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                 "is_causal=True");
     return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
   }
+  const AsLaid fast(!backing().is_cpu());
   return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);
 }
 
@@ -301,7 +318,8 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
     bias = at::where(not_after(query, key), *bias, -std::numeric_limits<double>::infinity());
     causal = false;
   }
-  const auto out = fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
+  const auto out =
+      AsLaid::row_by_row(fused_attention(query, key, value, bias, dropout, causal, scale, grouped));
   return {out, out};
 }
 
