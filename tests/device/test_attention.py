@@ -246,7 +246,7 @@ def test_no_grad_and_inference_mode():
     "shape", [(2, 3, 16, 32), (2, 3, 16, 20), (2, 3, 4, 64), (3, 16, 32)], ids=str
 )
 def test_without_gradients_the_output_lies_row_by_row_as_on_a_mac(shape):
-    """The CPU's fused kernel lays it as (batch, length, heads, size)."""
+    """The CPU's fused kernel lays it as the queries lie."""
     query = torch.randn(shape, device="mps")
     found = torch._scaled_dot_product_attention_math_for_mps(query, query, query)[0]
     assert found.is_contiguous()
@@ -258,7 +258,7 @@ def test_without_gradients_the_output_lies_row_by_row_as_on_a_mac(shape):
 
 @pytest.mark.cpu_engine("a GPU's fused kernels lay the output as the next layer reads it")
 def test_attention_itself_lays_its_output_so_too():
-    query = torch.randn(2, 3, 16, 32, device="mps")
+    query = torch.randn(2, 16, 3, 32, device="mps").transpose(1, 2)
     assert attend(query, query, query).is_contiguous()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         attend(query, query, query).transpose(1, 2).view(2, 16, 96)
