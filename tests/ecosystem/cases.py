@@ -74,6 +74,12 @@ def _glue(more: str = "", *, script: str = "run_glue.py", on_cpu: str = "") -> C
     )
 
 
+def _launched(case: Case) -> Case:
+    (command,) = case.commands
+    by_module = f"-m accelerate.commands.launch {command}"
+    return replace(case, name=f"accelerate launch {case.name}", commands=(by_module,))
+
+
 def _example(
     part: str,
     arguments: str,
@@ -163,6 +169,7 @@ CASES = (
     _tests("accelerate", "accelerate", "test_accelerate.py"),
     _tests("lightning", "lightning", "test_lightning.py"),
     _tests("safetensors", "safetensors", "test_safetensors.py"),
+    _library("peft", "peft_lora"),
     _library("timm", "timm_models"),
     _library("diffusers", "diffusers_ddpm"),
     _library("keras", "keras_cnn"),
@@ -178,6 +185,7 @@ CASES = (
     _glue("--dataloader_num_workers 2"),
     _glue("--torch_compile"),
     _glue(script="run_glue_no_trainer.py"),
+    _launched(_glue(script="run_glue_no_trainer.py")),
     _example(
         "mnist",
         "--epochs 2 --batch-size 64 --test-batch-size 64",
