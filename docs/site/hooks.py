@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds: the pages that are made from the code, so that none is stale."""
+"""What mkdocs calls while it builds: the pages that are made from the code."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
   const AT_ONCE = 100;
   const rows = Object.entries(OPERATORS).flatMap(([status, names]) =>
     names.split(" ").filter(Boolean).map(text => {
-      // torchvision's names have colons of their own.
-      const [name, since = "", error = ""] = text.replace("::", "\u0000").split(":");
-      return {name: name.replace("\u0000", "::"), status, since, error};
+      const [name, since = "", error = ""] = text.split("|");
+      return {name, status, since, error};
     })).sort((a, b) => a.name < b.name ? -1 : 1);
 
   function make(tag, attributes, ...children) {
@@ -44,6 +43,6 @@
     ...heads.map(text => make("th", {scope: "col"}, text)))), body);
   document.getElementById("operators").replaceChildren(
     make("div", {class: "find"}, box, choice), told,
-    make("div", {class: "md-typeset__scrollwrap"}, table), more);
+    make("div", {class: "scroll"}, table), more);
   show(AT_ONCE);
 })();

@@ -17,7 +17,8 @@ _MEANING = {
     Status.NATIVE: "has a kernel for Macs",
     Status.COMPOSITE: "is made of other operators, each with a status of its own",
     Status.FALLS_BACK: "always runs on the CPU, with a warning",
-    Status.MISSING: "raises `NotImplementedError`; with `PYTORCH_ENABLE_MPS_FALLBACK=1` runs on the CPU",
+    Status.MISSING: "raises `NotImplementedError`, or runs on the CPU where "
+    "`PYTORCH_ENABLE_MPS_FALLBACK=1` is set",
 }
 
 _PAGE = """\
@@ -34,9 +35,9 @@ wheel carries; `openmps ops` prints the same for the torch that you have.
 <noscript>The list needs JavaScript; `openmps ops` prints it.</noscript>
 </div>
 
-*since*: the first torch release whose Mac build has a kernel of its own, as far as read: 2.11 to 2.13 and
-2.15. *the error names*: where that is not the operator itself. Sparse tensors and dtypes have rules
-of their own.
+*since*: the first torch release whose Mac build has a kernel of its own, of those read: 2.11, 2.12,
+2.13 and 2.15. *the error names*: where that is not the operator itself. Sparse tensors and dtypes
+have rules of their own.
 
 <script src="assets/operators.js"></script>
 """
@@ -54,7 +55,7 @@ def operators_data() -> str:
     names: dict[str, list[str]] = {status.value: [] for status in Status}
     for operator in sorted(_operators()):
         fields = [operator.name.removeprefix("aten::"), _since(operator, since), _error(operator)]
-        names[operator.status.value].append(":".join(fields).rstrip(":"))
+        names[operator.status.value].append("|".join(fields).rstrip("|"))
     joined = {status: " ".join(listed) for status, listed in names.items()}
     return f"const OPERATORS = {json.dumps(joined)};\n"
 

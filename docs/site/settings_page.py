@@ -10,8 +10,8 @@ from openmps import settings
 PYTORCH = {
     "PYTORCH_ENABLE_MPS_FALLBACK": (
         "",
-        "1 runs operators that a Mac lacks on the CPU, with a warning. A Mac reads it when torch is "
-        "imported; here it counts whenever it is set.",
+        "1 runs operators that a Mac lacks on the CPU, with a warning. A Mac reads it when torch "
+        "is imported; here it counts whenever it is set.",
     ),
     "PYTORCH_MPS_HIGH_WATERMARK_RATIO": (
         "1.7",
@@ -46,11 +46,12 @@ PYTORCH = {
 _INTRODUCTION = """\
 # Settings
 
-This page is made from the code. Everything is an environment variable. An empty one counts as not
-set. `openmps run --mac --macos --engine` and `openmps.activate(mac=..., macos=...)` set the same
-things for one program; processes that it starts inherit them.
+Environment variables. This page is made from the code.
 
 ## Of openmps
+
+An empty one counts as not set. `openmps run --mac --macos --engine` and `openmps.activate(mac=...)`
+set the same for one program, and for the processes that it starts.
 """
 
 
@@ -65,8 +66,14 @@ def settings_page() -> str:
 
 
 def _table(rows: dict[str, tuple[str, str]]) -> str:
-    lines = ["", "| variable | default | meaning |", "| --- | --- | --- |"]
+    lines = [
+        "",
+        '<div class="settings" markdown>',
+        "",
+        "| variable | default | meaning |",
+        "| --- | --- | --- |",
+    ]
     for variable, (default, meaning) in rows.items():
         shown = f"`{default}`" if default else "none"
         lines.append(f"| `{variable}` | {shown} | {meaning} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "</div>", ""])

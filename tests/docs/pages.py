@@ -14,6 +14,7 @@ _FENCE = re.compile(r"^( *)(```+)(\w*)(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
 _COMMENT = re.compile(r"<!-- (.*) -->$")
 _FILES_OF = "with the files of "
+_IN_A_TABLE = re.compile(r"^\| `((?:openmps|pytest|\w+=\S+) [^`]+)` \|", re.M)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ def read_page(path: Path) -> Page:
     for name in re.findall(rf"<!-- {_FILES_OF}(\S+) -->", text):
         borrowed += [block for block in _blocks(ROOT / name) if block.title]
     return Page(path, _blocks(path), borrowed)
+
+
+def commands_in_tables(page: Page) -> list[str]:
+    """Commands that stand as code in the first column of a table."""
+    return _IN_A_TABLE.findall(page.path.read_text("utf-8"))
 
 
 def _blocks(path: Path) -> list[Block]:

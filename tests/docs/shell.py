@@ -53,7 +53,9 @@ def _console(text: str) -> list[Command]:
     return commands
 
 
-def run_commands(commands: list[Command], folder: Path, environment: dict[str, str]) -> list[Result]:
+def run_commands(
+    commands: list[Command], folder: Path, environment: dict[str, str]
+) -> list[Result]:
     """In one shell, each with its output and exit status."""
     script = "".join(
         f"{command.text}\nstatus=$?; echo; echo {_END} $status; (exit $status)\n"
@@ -87,7 +89,7 @@ def _plain(text: str) -> str:
 
 
 def reader_environment(bin_folder: Path) -> dict[str, str]:
-    """`openmps`, `python` and `pytest` are this Python's; the suite's own settings are not there."""
+    """`openmps`, `python` and `pytest` are this Python's; the suite's settings are not there."""
     bin_folder.mkdir(exist_ok=True)
     for name, arguments in {"python": "", "openmps": "-m openmps", "pytest": "-m pytest"}.items():
         program = bin_folder / name
@@ -98,7 +100,7 @@ def reader_environment(bin_folder: Path) -> dict[str, str]:
         **kept,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",
-        # As after `pip install`: our sources count before those of another checkout.
+        # The page shows its folder as the reader's, without a cache.
         "PYTEST_ADDOPTS": "-p no:cacheprovider",
     }
 

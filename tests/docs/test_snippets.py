@@ -14,7 +14,7 @@ import torch
 from openmps import settings
 from openmps.cli.main import app
 
-from .pages import PAGES, Block, Page, read_page
+from .pages import PAGES, Block, Page, commands_in_tables, read_page
 from .shell import Command, agrees, commands_of, reader_environment, run_commands
 
 pytestmark = pytest.mark.cpu_engine("pages show what the CPU engine prints")
@@ -101,14 +101,18 @@ def test_commands(page: Page, tmp_path: Path) -> None:
     for block in page.blocks:
         write_files([block], folder)
         if block.language in SHELL and block.is_run:
-            check_commands(block, commands_of(block.language, block.text), folder, environment)
+            check_commands(
+                block.place, commands_of(block.language, block.text), folder, environment
+            )
+    listed = [Command(text, None, 0) for text in commands_in_tables(page)]
+    check_commands(f"a table of {page.name}", listed, folder, environment)
 
 
 def check_commands(
-    block: Block, commands: list[Command], folder: Path, environment: dict[str, str]
+    place: str, commands: list[Command], folder: Path, environment: dict[str, str]
 ) -> None:
     for command, result in zip(commands, run_commands(commands, folder, environment), strict=True):
-        told = f"{block.place}: {command.text}\n{result.output}"
+        told = f"{place}: {command.text}\n{result.output}"
         assert result.status == command.status, f"exit status {result.status} of {told}"
         if command.shown is not None:
             assert agrees(command.shown, result.output), f"the page shows otherwise. {told}"
@@ -127,7 +131,7 @@ def test_workflows(page: Page, tmp_path: Path) -> None:
         if block.language == "yaml" and block.is_run:
             write_files(shown_before, folder)
             commands = [Command(line, None, 0) for line in steps_of(block.text)]
-            check_commands(block, commands, folder, environment)
+            check_commands(block.place, commands, folder, environment)
             ran += len(commands)
     assert ran
 
@@ -154,7 +158,9 @@ def combinations(matrix: dict[str, Any]) -> list[dict[str, str]]:
     if "include" in matrix:
         included: list[dict[str, str]] = matrix["include"]
         return included
-    return [dict(zip(matrix, chosen, strict=True)) for chosen in itertools.product(*matrix.values())]
+    return [
+        dict(zip(matrix, chosen, strict=True)) for chosen in itertools.product(*matrix.values())
+    ]
 
 
 @pytest.mark.parametrize("block", blocks_of("metal"), ids=lambda b: b.place)

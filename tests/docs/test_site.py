@@ -1,0 +1,105 @@
+"""The site as it is built: pages, links, and what is made from the code."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.torch_version import TorchVersion
+
+from openmps import settings
+from openmps.device.core import find_torch
+from openmps.device.rules import installed_operators
+from openmps.mac.operators import Status
+
+from .pages import ROOT
+
+SOURCES = ROOT / "src" / "openmps"
+OPERATORS = installed_operators(find_torch().folder).dense
+
+
+def rows(page: Path) -> list[list[str]]:
+    """The cells of every table."""
+    text = page.read_text("utf-8")
+    cells = re.compile(r"<td[^>]*>(.*?)</td>", re.S)
+    return [
+        [unescape(re.sub("<[^>]+>", "", cell)) for cell in cells.findall(row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)
+    ]
+
+
+def test_every_page_of_docs_is_there(site: Path) -> None:
+    named = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"settings", "operators"}
+    assert {page.stem for page in site.glob("*.html")} == named | {"404"}
+
+
+def test_nothing_comes_from_elsewhere(site: Path) -> None:
+    loads = re.compile(r'(?:<script[^>]* src|<link[^>]* href|<img[^>]* src)="(?!data:)([^"]+)"')
+    for page in site.glob("*.html"):
+        for target in loads.findall(page.read_text("utf-8")):
+            assert not re.match(r"(?:\w+:)?//", target), f"{page.name} loads {target}"
+
+
+def test_a_broken_link_fails_the_build(site: Path, python: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("[nowhere](nowhere.md)\n")
+    text = re.sub(r"(?m)^(hooks|nav):\n(  .*\n)+", "", (ROOT / "mkdocs.yml").read_text())
+    (tmp_path / "mkdocs.yml").write_text(text)
+    done = python("-m", "mkdocs", "build", NO_MKDOCS_2_WARNING="1")
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stderr
+    (tmp_path / "docs" / "index.md").write_text("no link\n")
+    assert python("-m", "mkdocs", "build", NO_MKDOCS_2_WARNING="1").returncode == 0
+
+
+def test_all_settings_are_on_their_page(site: Path) -> None:
+    found = {row[0]: row[1:] for row in rows(site / "settings.html") if row}
+    for setting in settings.ALL:
+        assert found[setting.variable][0] == (setting.default or "none")
+        assert found[setting.variable][1] == setting.meaning.replace("`", "")
+
+
+def test_variables_of_pytorch_on_the_page_are_those_that_are_read(site: Path) -> None:
+    listed = {row[0] for row in rows(site / "settings.html") if row}
+    reads = re.compile(
+        r'(?:getenv\(|environ\.get\(|ratio_from\(|forced\(|Variable = )"((?:PYTORCH|MTL)_\w+)"'
+    )
+    read = set()
+    for source in [*SOURCES.rglob("*.cpp"), *SOURCES.rglob("*.py"), *SOURCES.rglob("*.h")]:
+        read |= set(reads.findall(source.read_text("utf-8")))
+    assert read == {name for name in listed if not name.startswith("OPENMPS")}
+
+
+def test_all_operators_are_on_their_page(site: Path) -> None:
+    script = (site / "assets" / "operators.js").read_text("utf-8")
+    data = json.loads(re.match(r"const OPERATORS = (\{.*\});\n", script)[1])  # type: ignore[index]
+    assert list(data) == [status.value for status in Status]
+    found = {}
+    for status, names in data.items():
+        for name in names.split():
+            found[name.split("|")[0]] = status
+    wanted = {name.removeprefix("aten::"): each.status.value for name, each in OPERATORS.items()}
+    assert found == wanted
+    counts = Counter(each.status.value for each in OPERATORS.values())
+    shown = {row[0]: int(row[1]) for row in rows(site / "operators.html") if row}
+    assert shown == {status.value: counts[status.value] for status in Status}
+    assert len(script) < 100_000
+
+
+def native_since() -> dict[str, str]:
+    text = (ROOT / "docs" / "site" / "native_since.csv").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {row["operator"]: row["torch"] for row in csv.DictReader(lines)}
+
+
+@pytest.mark.parametrize(("operator", "first"), native_since().items())
+def test_since_agrees_with_the_installed_torch(operator: str, first: str) -> None:
+    has = operator in OPERATORS and OPERATORS[operator].status is Status.NATIVE
+    assert has == (TorchVersion(torch.__version__) >= first)
