@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from commands_page import commands_page  # noqa: E402
 from operators_page import operators_data, operators_page  # noqa: E402
 from settings_page import settings_page  # noqa: E402
 
@@ -22,6 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.structure.files import File
 
     made = {
+        "commands.md": commands_page(),
         "settings.md": settings_page(),
         "operators.md": operators_page(),
         "assets/operators.js": operators_data() + (HERE / "operators.js").read_text(),

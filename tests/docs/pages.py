@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+GENERATED = {"commands", "settings", "operators"}
 
 _FENCE = re.compile(r"^( *)(```+)(\w*)(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')

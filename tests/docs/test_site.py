@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 from torch.torch_version import TorchVersion
 
-from openmps import settings
+from openmps import pytest_plugin, settings
+from openmps.cli.main import app
 from openmps.device.core import find_torch
 from openmps.device.rules import installed_operators
 from openmps.mac.operators import Status
 
-from .pages import ROOT
+from .pages import GENERATED, ROOT
 
 SOURCES = ROOT / "src" / "openmps"
 OPERATORS = installed_operators(find_torch().folder).dense
@@ -36,7 +38,7 @@ def rows(page: Path) -> list[list[str]]:
 
 
 def test_every_page_of_docs_is_there(site: Path) -> None:
-    named = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"settings", "operators"}
+    named = {path.stem for path in (ROOT / "docs").glob("*.md")} | GENERATED
     assert {page.stem for page in site.glob("*.html")} == named | {"404"}
 
 
@@ -64,6 +66,35 @@ def test_all_settings_are_on_their_page(site: Path) -> None:
     for setting in settings.ALL:
         assert found[setting.variable][0] == (setting.default or "none")
         assert found[setting.variable][1] == setting.meaning.replace("`", "")
+
+
+def test_all_commands_are_on_their_page(site: Path) -> None:
+    page = site / "commands.html"
+    headings = re.findall(r'<h2 id="[^"]+">openmps (\w+)<', page.read_text("utf-8"))
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert headings == list(commands)
+    told = {row[0]: row[1] for row in rows(page) if row}
+    for command in commands.values():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                assert ", ".join(parameter.opts) in told
+    assert told["--fail-on"].startswith("Exit with status 3 if there is any of: missing")
+
+
+def test_the_guides_name_every_option() -> None:
+    for name, page in (("check", "check.md"), ("metal", "metal.md")):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        for parameter in commands[name].params:
+            if parameter.param_type_name == "option":
+                assert any(option in text for option in parameter.opts), (page, parameter.opts)
+    parser = pytest.Parser(_ispytest=True)
+    pytest_plugin.pytest_addoption(parser)
+    text = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    (group,) = [each for each in parser._groups if each.name == "openmps"]
+    assert len(group.options) == 4
+    for option in group.options:
+        assert f"| `{option.names()[0]}" in text, option.names()
 
 
 def test_variables_of_pytorch_on_the_page_are_those_that_are_read(site: Path) -> None:
