@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -74,38 +77,35 @@ def test_only_what_cannot_run_here_is_not_run(block: Block) -> None:
         assert script.parts[0] != "scripts" or (PAGES[0].parent / script).is_file(), script
 
 
-@pages_with("python")
-def test_python(page: Page, python: Any, tmp_path: Path) -> None:
-    files = [*page.borrowed, *page.blocks]
-    write_files(files, tmp_path)
-    blocks = [b for b in page.blocks if b.language == "python" and b.is_run and not b.title]
+def check_python(page: Page, folder: Path) -> None:
+    """In one process, with the device; programs that it shows as files need only be Python."""
     for block in page.blocks:
         if block.language == "python":
             compile(block.text, block.place, "exec")
-    if not blocks:
-        return
-    listed = [(block.page.name, block.line, block.text) for block in blocks]
-    (tmp_path / "blocks.json").write_text(json.dumps(listed))
-    program = str(Path(__file__).with_name("run_blocks.py"))
-    done = python(program, "blocks.json", OPENMPS="1")
-    assert done.returncode == 0, done.stderr
+    blocks = [b for b in page.blocks if b.language == "python" and b.is_run and not b.title]
+    if blocks:
+        environment = reader_environment(folder / "bin")
+        write_files([*page.borrowed, *page.blocks], folder)
+        listed = [(block.page.name, block.line, block.text) for block in blocks]
+        (folder / "blocks.json").write_text(json.dumps(listed))
+        program = Path(__file__).with_name("run_blocks.py")
+        command = Command(f"OPENMPS=1 python '{program}' blocks.json", None, 0)
+        check_commands(page.name, [command], folder, environment)
 
 
-@pages_with(*SHELL)
-def test_commands(page: Page, tmp_path: Path) -> None:
+def check_shell(page: Page, folder: Path) -> None:
     """In one folder, in the page's order: files appear where the page shows them."""
-    environment = reader_environment(tmp_path / "bin")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    write_files(page.borrowed, folder)
+    environment = reader_environment(folder / "bin")
+    project = folder / "project"
+    project.mkdir()
+    write_files(page.borrowed, project)
     for block in page.blocks:
-        write_files([block], folder)
+        write_files([block], project)
         if block.language in SHELL and block.is_run:
-            check_commands(
-                block.place, commands_of(block.language, block.text), folder, environment
-            )
+            commands = commands_of(block.language, block.text)
+            check_commands(block.place, commands, project, environment)
     listed = [Command(text, None, 0) for text in commands_in_tables(page)]
-    check_commands(f"a table of {page.name}", listed, folder, environment)
+    check_commands(f"a table of {page.name}", listed, project, environment)
 
 
 def check_commands(
@@ -118,27 +118,27 @@ def check_commands(
             assert agrees(command.shown, result.output), f"the page shows otherwise. {told}"
 
 
-@pages_with("yaml")
-def test_workflows(page: Page, tmp_path: Path) -> None:
+def check_workflows(page: Page, folder: Path) -> None:
     """Each step runs for each Mac of the matrix; what installs is left out, it is there."""
-    environment = reader_environment(tmp_path / "bin")
-    folder = tmp_path / "project"
-    folder.mkdir()
+    environment = reader_environment(folder / "bin")
+    project = folder / "project"
+    project.mkdir()
     shown_before: list[Block] = list(page.borrowed)
     ran = 0
     for block in page.blocks:
         shown_before += [block] if block.language == "python" else []
         if block.language == "yaml" and block.is_run:
-            write_files(shown_before, folder)
+            write_files(shown_before, project)
             commands = [Command(line, None, 0) for line in steps_of(block.text)]
-            check_commands(block.place, commands, folder, environment)
+            check_commands(block.place, commands, project, environment)
             ran += len(commands)
     assert ran
 
 
 def steps_of(text: str) -> list[str]:
     """The commands of a workflow, or of a part of one, for each combination of its matrix."""
-    yaml = pytest.importorskip("yaml")
+    import yaml
+
     read = yaml.safe_load(text)
     jobs = read["jobs"].values() if "jobs" in read else [read]
     commands = []
@@ -161,6 +161,52 @@ def combinations(matrix: dict[str, Any]) -> list[dict[str, str]]:
     return [
         dict(zip(matrix, chosen, strict=True)) for chosen in itertools.product(*matrix.values())
     ]
+
+
+CHECKS = {
+    "test_python": check_python,
+    "test_commands": check_shell,
+    "test_workflows": check_workflows,
+}
+
+
+@pytest.fixture(scope="module")
+def outcome(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], None]]:
+    """What a test's check says, by the test's name: all of them run at once, on all cores."""
+    chosen = [
+        item
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.module is request.module
+        and item.originalname in CHECKS
+    ]
+    pool = ThreadPoolExecutor(os.cpu_count())
+    started = {
+        item.name: pool.submit(
+            CHECKS[item.originalname], item.callspec.params["page"], tmp_path_factory.mktemp("page")
+        )
+        for item in chosen
+    }
+    yield lambda name: started[name].result()
+    pool.shutdown(cancel_futures=True)
+
+
+@pages_with("python")
+def test_python(page: Page, outcome: Any, request: pytest.FixtureRequest) -> None:
+    outcome(request.node.name)
+
+
+@pages_with(*SHELL)
+def test_commands(page: Page, outcome: Any, request: pytest.FixtureRequest) -> None:
+    outcome(request.node.name)
+
+
+@pages_with("yaml")
+def test_workflows(page: Page, outcome: Any, request: pytest.FixtureRequest) -> None:
+    pytest.importorskip("yaml")
+    outcome(request.node.name)
 
 
 @pytest.mark.parametrize("block", blocks_of("metal"), ids=lambda b: b.place)
