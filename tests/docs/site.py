@@ -15,11 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def build_site(folder: Path) -> subprocess.CompletedProcess[str]:
+def build_site(folder: Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """As scripts/docs does, into another folder."""
     return subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
+        [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)],
+        cwd=root,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,

@@ -31,6 +31,7 @@ NOT_RUN = {
     "needs the network": ("pip install",),
     "needs NVIDIA's compiler": ("openmps metal rows.metal --engine cuda",),
     "runs the whole project": ("scripts/",),
+    "takes minutes": ("openmps bench",),
     "needs a checkout of PyTorch": ("scripts/upstream", "scripts/metal-corpus"),
 }
 
