@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -106,6 +107,22 @@ def python(tmp_path: Path) -> Python:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """A headless Chromium (tests/browser/chromium.py), where there is one."""
+    path = Path(__file__).with_name("browser") / "chromium.py"
+    spec = importlib.util.spec_from_file_location("openmps_tests_chromium", path)
+    assert spec is not None
+    assert spec.loader is not None
+    chromium = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(chromium)
+    program = chromium.find_chromium()
+    if not program:
+        pytest.skip(chromium.HOW_TO_GET_IT)
+    with chromium.open_browser(program) as opened:
+        yield opened
 
 
 FELL_BACK = re.compile(

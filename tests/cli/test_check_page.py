@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import subprocess
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +12,7 @@ from openmps.cli.check_html import as_html
 from openmps.cli.check_report import make_report
 from openmps.mac.chips import parse_mac
 
-BROWSER = os.environ.get("CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
 GIB = 1 << 30
-
-# Before the page's own scripts, and after them.
-WATCH = """<script>
-const told = [];
-addEventListener("error", event => told.push(String(event.message)));
-for (const name of ["error", "warn"]) console[name] = (...words) => told.push(words.join(" "));
-</script>"""
-CLICK = """<script>
-const seen = {sections: [...document.querySelectorAll("h2")].map(h => h.textContent)};
-seen.charts = document.querySelectorAll("svg").length;
-seen.before = document.documentElement.dataset.theme;
-document.querySelector(".theme").click();
-seen.after = document.documentElement.dataset.theme;
-seen.sorted = {};
-for (const part of document.querySelectorAll("section")) {
-  const sorted = seen.sorted[part.querySelector("h2").textContent] = {};
-  for (const button of part.querySelectorAll("th button")) {
-    sorted[button.textContent] = [1, 2].map(() => {
-      button.click();
-      const column = [...button.closest("tr").children].indexOf(button.closest("th"));
-      return [...part.querySelectorAll("tbody tr")].map(row => row.children[column].textContent);
-    });
-  }
-}
-seen.wide = document.documentElement.scrollWidth > innerWidth;
-seen.told = told;
-document.body.append(Object.assign(document.createElement("pre"),
-  {id: "seen", textContent: JSON.stringify(seen)}));
-</script>"""
 
 
 def ledger(**more: Any) -> dict[str, Any]:
@@ -82,51 +45,105 @@ def ledger(**more: Any) -> dict[str, Any]:
     }
 
 
-def look(tmp_path: Path, report: dict[str, Any]) -> dict[str, Any]:
-    page = as_html(report).replace("<head>", "<head>" + WATCH, 1)
+def open_page(browser: Any, tmp_path: Path, report: dict[str, Any], **options: Any) -> Any:
     file = tmp_path / "report.html"
-    file.write_text(page.replace("</body>", CLICK + "</body>"))
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    (seen,) = re.findall(r'<pre id="seen">(.*?)</pre>', done.stdout, re.S)
-    found: dict[str, Any] = json.loads(unescape(seen))
+    file.write_text(as_html(report))
+    return browser.open(file.as_uri(), **options)
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    found: list[str] = page.ask(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.textContent)"
+    )
     return found
 
 
-needs_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium here; CHROMIUM may name one")
+def sort_by(page: Any, section: str, column: str) -> list[str]:
+    """The column's cells after a click on its head."""
+    part = f"section:nth-of-type({texts(page, 'h2').index(section) + 1})"
+    heads = texts(page, f"{part} th button")
+    page.click(f"{part} th button", heads.index(column))
+    return texts(page, f"{part} tbody td:nth-child({heads.index(column) + 1})")
+
+
 MAC = parse_mac("M1 8GB", "26.0")
 
 
-@needs_browser
-def test_everything_is_there_and_can_be_clicked(tmp_path: Path) -> None:
-    seen = look(tmp_path, make_report(["train.py"], 0, [ledger()], MAC, []))
-    assert seen["told"] == []
-    assert seen["sections"] == [
-        "Memory over time",
-        "Memory by line",
-        "Time per operator",
+def test_everything_is_there_and_can_be_clicked(browser: Any, tmp_path: Path) -> None:
+    page = open_page(browser, tmp_path, make_report(["train.py"], 0, [ledger()], MAC, []))
+    assert texts(page, "h2") == [
         "What fallbacks cost",
         "float64",
         "Refused by a Mac",
         "Beyond Metal's limits",
         "Waits for the device",
+        "Memory over time",
+        "Memory by line",
+        "Time per operator",
         "Copies between the CPU and mps",
         "Shaders compiled",
         "Every operator",
     ]
-    assert seen["charts"] == 3
-    assert {seen["before"], seen["after"]} == {"light", "dark"}
-    assert not seen["wide"]
-    calls = seen["sorted"]["Every operator"]["calls"]
-    assert calls == [["100", "20", "3", "2"], ["2", "3", "20", "100"]]  # as numbers
-    names = seen["sorted"]["Every operator"]["operator"]
-    assert names[0] == sorted(names[0]) == names[1][::-1]
-    assert seen["sorted"]["Memory by line"]["at the peak"][0] == ["9.00 GiB", "3.00 GiB"]
-    assert seen["sorted"]["Refused by a Mac"]["what"][0] == ["aten::conv3d: not <b>this</b> dtype"]
+    assert len(texts(page, "svg")) == 3
+    assert page.ask("document.documentElement.scrollWidth <= innerWidth")
+    assert sort_by(page, "Every operator", "calls") == ["100", "20", "3", "2"]  # as numbers
+    assert sort_by(page, "Every operator", "calls") == ["2", "3", "20", "100"]
+    names = sort_by(page, "Every operator", "operator")
+    assert names == sorted(names)
+    assert sort_by(page, "Every operator", "operator") == names[::-1]
+    assert sort_by(page, "Memory by line", "at the peak") == ["9.00 GiB", "3.00 GiB"]
+    refused = sort_by(page, "Refused by a Mac", "what")
+    assert refused == ["aten::conv3d: not <b>this</b> dtype"]
+    for index in range(len(texts(page, "th button"))):
+        page.click("th button", index)
+    assert page.complaints == []
+    assert page.requested == [page.ask("location.href")]  # it needs nothing from anywhere else
 
 
-@needs_browser
-def test_a_program_that_did_nothing_has_a_page(tmp_path: Path) -> None:
-    seen = look(tmp_path, make_report(["nothing.py"], -15, [], MAC, []))
-    assert (seen["told"], seen["sections"]) == ([], [])
+@pytest.mark.parametrize(
+    ("dark", "themes"), [(False, ["light", "dark"]), (True, ["dark", "light"])]
+)
+def test_the_theme_is_the_readers_and_can_be_changed(
+    browser: Any, tmp_path: Path, dark: bool, themes: list[str]
+) -> None:
+    report = make_report(["train.py"], 0, [ledger()], MAC, [])
+    page = open_page(browser, tmp_path, report, dark=dark)
+    seen = [page.ask("document.documentElement.dataset.theme")]
+    background = page.ask("getComputedStyle(document.body).backgroundColor")
+    page.click(".theme")
+    seen.append(page.ask("document.documentElement.dataset.theme"))
+    assert seen == themes
+    assert page.ask("getComputedStyle(document.body).backgroundColor") != background
+    assert page.complaints == []
+
+
+def test_macs_are_listed_at_once_where_some_do_not_fit(browser: Any, tmp_path: Path) -> None:
+    small = ledger(
+        memory=[(0, 0, 0), (10**9, 1 << 20, 1 << 20)], peak_live=1 << 20, peak_reserved=1 << 20
+    )
+    for spent, is_open in ((ledger(), True), (small, False)):
+        page = open_page(browser, tmp_path, make_report(["train.py"], 0, [spent], MAC, []))
+        assert page.ask("document.querySelector('details').open") is is_open
+        page.click("summary")
+        assert page.ask("document.querySelector('details').open") is not is_open
+        assert ("M1 8GB" in texts(page, ".mac.unfit")) is is_open
+        assert page.complaints == []
+
+
+def test_the_plot_of_memory_begins_where_there_is_something_to_see(
+    browser: Any, tmp_path: Path
+) -> None:
+    second = 10**9
+    memory = [(0, 1 << 10, GIB), (8 * second, GIB, GIB), (10 * second, 2 * GIB, 2 * GIB)]
+    late = ledger(memory=memory, ns=10 * second, peak_live=2 * GIB, peak_reserved=2 * GIB)
+    page = open_page(browser, tmp_path, make_report(["train.py"], 0, [late], MAC, []))
+    plot = "svg[aria-label='memory over time'] text"
+    assert texts(page, plot)[-2:] == ["7.94 s", "10.00 s"]
+    assert texts(page, plot)[:3] == ["0 bytes", "2.00 GiB", "4.00 GiB"]
+    assert page.complaints == []
+
+
+def test_a_program_that_did_nothing_has_a_page(browser: Any, tmp_path: Path) -> None:
+    page = open_page(browser, tmp_path, make_report(["nothing.py"], -15, [], MAC, []))
+    assert (page.complaints, texts(page, "h2")) == ([], [])
+    assert "SIGTERM" in page.ask("document.body.innerText")

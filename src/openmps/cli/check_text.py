@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 _MOST_ROWS = 8
 _MOST_LINES = 3
@@ -106,7 +107,9 @@ def _print_operators(report: dict[str, Any], console: Console, status: str, titl
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    # One line, however narrow the table below it is.
+    heading = Text(title, style="bold", no_wrap=True, overflow="ignore")
+    table = Table(title=heading, title_justify="left", title_style="", box=None, pad_edge=False)
     for column in columns:
         is_text = column in ("what", "where", "line")
         table.add_column(
