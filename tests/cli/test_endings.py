@@ -164,7 +164,8 @@ def test_a_gigabyte_passes_through_and_is_not_kept(tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 0
     process.stdout.close()
     assert count == 1 << 30
-    assert 0 < peak < 256 << 10, "openmps' own memory, in KiB"
+    # A CUDA build of torch takes half of that by itself.
+    assert 0 < peak < 768 << 10, "openmps' own memory, in KiB"
     assert json.loads((tmp_path / "r.json").read_text())["ended"]["exit_code"] == 0
 
 

@@ -30,7 +30,7 @@ def texts(page: Any, selector: str) -> list[str]:
 def test_every_page_is_reached_by_clicks(browser: Any, address: str) -> None:
     page = browser.open(f"{address}/index.html", width=1400)
     names = texts(page, NAV)
-    assert len(names) == len(set(names))
+    assert len(names) == len(set(names)), names
     seen = {}
     for name in names:
         page.follow(NAV, texts(page, NAV).index(name))

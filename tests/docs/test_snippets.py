@@ -32,7 +32,6 @@ NOT_RUN = {
     "needs NVIDIA's compiler": ("openmps metal rows.metal --engine cuda",),
     "runs the whole project": ("scripts/",),
     "takes minutes": ("openmps bench",),
-    "takes minutes": ("openmps bench",),
     "needs a checkout of PyTorch": ("scripts/upstream", "scripts/metal-corpus"),
 }
 

@@ -59,6 +59,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             Patch(bindings, "_mps_setStream", streams.set_stream, mac_only),
             Patch(torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only),
         ]
+    table += _without_cudas_profiler(torch.autograd)
     if engine == "cuda":
         hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
         table += [
@@ -66,6 +67,16 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             Patch(torch.cuda, "device_count", lambda: 0, hidden),
         ]
     return table
+
+
+def _without_cudas_profiler(autograd: Any) -> list[Patch]:
+    """What torch.profiler records if not told: with CUDA, it would warn that there is none."""
+    cuda = autograd.ProfilerActivity.CUDA
+    activities = autograd._supported_activities()
+    if cuda not in activities:
+        return []
+    why = "a Mac's build of the profiler knows nothing of CUDA"
+    return [Patch(autograd, "_supported_activities", lambda: activities - {cuda}, why)]
 
 
 def apply(table: list[Patch]) -> None:
