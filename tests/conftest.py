@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -18,6 +19,10 @@ import pytest
 import openmps
 
 openmps.activate()
+
+# A shell starts what runs in the background with interrupts ignored, and every child inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import torch  # noqa: E402
 from torch.torch_version import TorchVersion  # noqa: E402
