@@ -96,16 +96,21 @@ void on_interrupt(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
+// Takes the signal if nobody has it.
+bool take_stop_signal(int signal) {
+  struct sigaction present;
+  if (sigaction(signal, nullptr, &present) != 0 || present.sa_handler != SIG_DFL) return false;
+  struct sigaction ours = {};
+  ours.sa_sigaction = on_stop_signal;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigfillset(&ours.sa_mask);
+  return sigaction(signal, &ours, nullptr) == 0;
+}
+
 // A real-time signal that nobody uses.
 void choose_stop_signal() {
   for (int signal = SIGRTMAX - 3; signal > SIGRTMIN; --signal) {
-    struct sigaction present;
-    if (sigaction(signal, nullptr, &present) != 0 || present.sa_handler != SIG_DFL) continue;
-    struct sigaction ours = {};
-    ours.sa_sigaction = on_stop_signal;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigfillset(&ours.sa_mask);
-    if (sigaction(signal, &ours, nullptr) != 0) continue;
+    if (!take_stop_signal(signal)) continue;
     stop_signal = signal;
     return;
   }
@@ -128,6 +133,9 @@ uint64_t now_ns() {
 
 void ensure_stop_handlers(bool is_main) {
   pthread_once(&stop_once, set_up_stopping);
+  // Who puts back all handlers that Python knows of (Lightning's Trainer does) takes ours away, and
+  // the signal would end the process.
+  if (stop_signal) take_stop_signal(stop_signal);
   if (is_main) ensure_handler(SIGINT, on_interrupt);
 }
 

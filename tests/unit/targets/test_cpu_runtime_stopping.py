@@ -74,6 +74,23 @@ def test_ctrl_c_stops_a_kernel(script, workers: int) -> None:
     assert done.returncode == 0
 
 
+def test_the_time_limit_where_all_handlers_were_put_back(script) -> None:
+    """As Lightning's Trainer does: those that Python knows of, for every signal."""
+    done = script(
+        """
+        kernels.call("nothing", BOXES, (1, 1, 1), (1, 1, 1))
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            if signal.getsignal(number) is not None:
+                signal.signal(number, signal.getsignal(number))
+        try:
+            kernels.call("endless", GROUPS, (64, 1, 1), (32, 1, 1), workers=2, limit_s=0.05)
+        except TimeoutError:
+            print("stopped")
+        """
+    )
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+
+
 def test_other_handlers_of_ctrl_c_are_called(script) -> None:
     done = script(
         """
