@@ -115,6 +115,8 @@ void run_threads(Worker* worker, Job*) {
     const unsigned lanes = group.threads - index * kSimdWidth;
     simdgroup.ready = lanes >= kSimdWidth ? ~0u : (1u << lanes) - 1;
     simdgroup.calling = simdgroup.waiting = 0;
+    // A thread that returned, or was stopped, may have told the number of a call that never came.
+    for (auto& number : simdgroup.number) number = 0;
   }
   // Simdgroups take turns at every call, highest index first, as simdgroup_style.cpp explains.
   do {

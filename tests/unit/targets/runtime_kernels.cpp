@@ -225,6 +225,9 @@ THREAD(divergent) {
   openmps_simdgroup_barrier();
   out[5] = (unsigned)(openmps_shuffle_u64(0x100000000ul * lane, lane ^ 1) >> 32);
 }
+THREAD(tell_of_a_call_that_never_comes) {
+  if (lane % 2) openmps_at(7);
+}
 THREAD(thread_order) {
   unsigned* out = BUFFER(unsigned, 0);
   if (lane == 0) out[out[0] += 1] = 100 + sg;

