@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 OPENMPS = [sys.executable, "-m", "openmps"]
 
@@ -164,8 +165,9 @@ def test_a_gigabyte_passes_through_and_is_not_kept(tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 0
     process.stdout.close()
     assert count == 1 << 30
-    # A CUDA build of torch takes half of that by itself.
-    assert 0 < peak < 768 << 10, "openmps' own memory, in KiB"
+    # A CUDA build of torch takes some 500 MiB by itself.
+    most = 256 if torch.version.cuda is None else 768
+    assert 0 < peak < most << 10, "openmps' own memory, in KiB"
     assert json.loads((tmp_path / "r.json").read_text())["ended"]["exit_code"] == 0
 
 
