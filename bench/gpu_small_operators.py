@@ -9,7 +9,6 @@ queue of launches has room for, and nothing waits for the card while the clock r
 from __future__ import annotations
 
 import argparse
-import os
 import time
 
 from gpu_report import Row, keep, show
@@ -28,8 +27,6 @@ class Calls:
     def __init__(self, name: str, device: str) -> None:
         import torch
 
-        # Both processes on one core, in turn: two cores of a machine are not equally fast.
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         self._wait = torch.get_device_module(device).synchronize
         self._call: Operator = operators(device)[name]
 

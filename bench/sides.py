@@ -26,6 +26,7 @@ from openmps.bench.measure import Pair
 
 # A Mac with room for every model here: what is measured is speed, not a small Mac's limits.
 MAC = "M3 Ultra 512GB"
+FEW_CORES = 4  # to build on what is measured on one
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -86,9 +87,11 @@ class Side:
             stdout=subprocess.PIPE,
             text=True,
         )
-        if engine == "cuda":
-            # The same few cores for all who share the card: another's load on them hits all alike.
-            os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[:4])
+
+    def stay_on(self, cores: int) -> None:
+        """Its main thread, and what that starts from now on. The same cores for all who take turns:
+        two of a machine are not equally fast, and what else runs there hits all alike."""
+        os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[:cores])
 
     def tell(self, command: str, *arguments: object) -> None:
         assert self._process.stdin is not None
@@ -137,6 +140,7 @@ def two_sides(script: str, arguments: Sequence[str] = ()) -> Iterator[tuple[Side
 def open_on(sides: Sequence[Side], case: str) -> list[float]:
     """Builds the case on each side, at the same time, then warms up one after the other."""
     for side in sides:
+        side.stay_on(FEW_CORES)
         side.tell("open", case)
     failures = []
     for side in sides:  # every answer must be heard, or the next would be taken for it
@@ -146,6 +150,8 @@ def open_on(sides: Sequence[Side], case: str) -> list[float]:
             failures.append(failure)
     if failures:
         raise failures[0]
+    for side in sides:
+        side.stay_on(1)
     return [side.ask("warm_up") for side in sides]
 
 

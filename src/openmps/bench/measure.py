@@ -12,8 +12,8 @@ from dataclasses import dataclass
 class Pair:
     """Seconds per call of a baseline and of the thing measured, round by round.
 
-    Differences are taken within a round and summed up by their median: a machine that slows down
-    half-way does not move it.
+    `over_us` and `speed` compare within a round, and are the medians of that: a machine that slows
+    down half-way does not move them.
     """
 
     base: list[float]
@@ -35,6 +35,11 @@ class Pair:
     def fastest_ratio(self) -> float:
         """Of the best rounds: what is left when the rest of the machine is quiet."""
         return min(self.other) / min(self.base)
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast as the baseline it is: the median of the rounds' own ratios."""
+        return statistics.median(b / o for b, o in zip(self.base, self.other, strict=True))
 
     @property
     def over_us(self) -> float:

@@ -4,6 +4,7 @@
 // other does, and autograd, which sees only that operator, works as usual.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
@@ -15,6 +16,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -28,9 +30,12 @@
 #include <cstring>
 #include <limits>
 
+#include "accountant.h"
 #include "attention.h"
 #include "generator.h"
+#include "gpu_errors.h"
 #include "header.h"
+#include "profiler.h"
 #include "rules.h"
 
 namespace openmps {
@@ -288,6 +293,33 @@ bool has_kernel_for_long_queries(const Tensor& query, const Tensor& value) {
          std::find(kHeadSizes.begin(), kHeadSizes.end(), size) != kHeadSizes.end();
 }
 
+// Without gradients CUDA's own operator does all of it, choice and padding included, on the backing
+// tensors: one conversion, and only the output comes back.
+Tensor on_gpu_at_once(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const std::optional<Tensor>& bias, bool causal, std::optional<double> scale,
+                      bool grouped) {
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_operation(MathForMps::name, "", {&query, &key, &value});
+  }
+  const BackingView q(query);
+  const BackingView k(key);
+  const BackingView v(value);
+  std::optional<BackingView> b;
+  if (bias) b.emplace(*bias);
+  const at::AutoDispatchBelowADInplaceOrView no_gradients;
+  std::optional<AllKernelsAllowed> allowed;
+  if (!only_plain_formula_allowed()) allowed.emplace();
+  try {
+    const Counting counting;
+    return new_on_mps(at::scaled_dot_product_attention(
+        q.get(), k.get(), v.get(), b ? std::optional<Tensor>(b->get()) : std::nullopt,
+        /*dropout_p=*/0.0, causal, scale, grouped));
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
+}
+
 // A Mac's own operator for attention without gradients. Its fast kernels, too, give the output in
 // the place of the weights.
 std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Tensor& key,
@@ -295,7 +327,10 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
                                                   const std::optional<Tensor>& mask, double dropout,
                                                   bool causal, const std::optional<Tensor>&,
                                                   std::optional<double> scale, bool grouped) {
-  const ledger::Own own("aten::_scaled_dot_product_attention_math_for_mps");
+  const bool at_once = !backing().is_cpu() && dropout == 0.0 && is_mps(key) && is_mps(value) &&
+                       (!mask || is_mps(*mask));
+  std::optional<ledger::Own> own;
+  if (!at_once) own.emplace(MathForMps::name);
   for (const auto* tensor : {&query, &key, &value}) {
     TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(tensor->scalar_type()) ||
                                     !refuses(kAttention, "a dtype that is not floating"),
@@ -318,8 +353,9 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
     bias = at::where(not_after(query, key), *bias, -std::numeric_limits<double>::infinity());
     causal = false;
   }
-  const auto out =
-      AsLaid::row_by_row(fused_attention(query, key, value, bias, dropout, causal, scale, grouped));
+  const auto out = AsLaid::row_by_row(
+      at_once ? on_gpu_at_once(query, key, value, bias, causal, scale, grouped)
+              : fused_attention(query, key, value, bias, dropout, causal, scale, grouped));
   return {out, out};
 }
 

@@ -113,7 +113,9 @@ void lay_out_by_rows(torch::jit::Stack& results, size_t first) {
   for (size_t i = first; i < results.size(); ++i) results[i] = results[i].toTensor().contiguous();
 }
 
-void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* stack) {
+}  // namespace
+
+void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* stack) {
   const auto* rules = mac_says.rules;
   const auto check = mac_says.check;
   const auto& schema = op.schema();
@@ -146,15 +148,13 @@ void run(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* s
   on_backing();
 }
 
-std::string full_name(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
+namespace {
 
 // Knows what there is to know about its operator from the start: no search at each call.
 struct DenseKernel : c10::OperatorKernel {
   explicit DenseKernel(const std::string& op) : mac_says(what_mac_says(op)) {}
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    run(op, mac_says, stack);
+    run_with_rules(op, mac_says, stack);
   }
   const MacSays mac_says;
 };
@@ -227,12 +227,12 @@ MacSays what_mac_says(const std::string& op) {
   return {rules_of(op), check_for(name), mend_for(name), row_major};
 }
 
-void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
-  run_on_backing(op, DispatchKey::Dense, stack);
+MacSays what_mac_says(const c10::OperatorName& op) {
+  return what_mac_says(op.overload_name.empty() ? op.name : op.name + "." + op.overload_name);
 }
 
-void run_with_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
-  run(op, what_mac_says(full_name(op.operator_name())), stack);
+void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
+  run_on_backing(op, DispatchKey::Dense, stack);
 }
 
 void register_boxed_kernels(const NativeOperators& native) {

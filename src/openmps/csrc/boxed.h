@@ -29,6 +29,7 @@ struct MacSays {
 
 // For "aten::name.overload". Valid for ever, once the rules are complete.
 MacSays what_mac_says(const std::string& op);
+MacSays what_mac_says(const c10::OperatorName& op);
 
 void register_boxed_kernels(const NativeOperators& native);
 
@@ -36,6 +37,7 @@ void register_boxed_kernels(const NativeOperators& native);
 void run_without_rules(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 // Runs `op` as the Mac would: its refusals first, then on the backing device.
-void run_with_rules(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+void run_with_rules(const c10::OperatorHandle& op, const MacSays& mac_says,
+                    torch::jit::Stack* stack);
 
 }  // namespace openmps

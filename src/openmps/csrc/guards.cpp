@@ -3,6 +3,7 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "own_kernels.h"
@@ -48,6 +49,19 @@ const OwnKernel& kernel(const char* name) {
   return *found;
 }
 
+// Kept, because every embedding asks for one. No static of its own: the search waits for Python,
+// and a thread that has Python might wait here for the static.
+const OwnKernel& kernel_for_index(at::ScalarType type) {
+  static std::atomic<const OwnKernel*> kept[2] = {};
+  const bool is_int = type == at::kInt;
+  const auto* found = kept[is_int].load(std::memory_order_acquire);
+  if (found == nullptr) {
+    found = &kernel(is_int ? "guard_index_int" : "guard_index_long");
+    kept[is_int].store(found, std::memory_order_release);
+  }
+  return *found;
+}
+
 // One of each element: an expanded tensor shows the same many times.
 Tensor without_repeats(Tensor tensor) {
   for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
@@ -63,14 +77,13 @@ Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
   const auto given = without_repeats(index);
   const auto mended = at::empty_like(given);
   const auto words = packed(says, /*with_number=*/true);
-  const bool is_int = index.scalar_type() == at::kInt;
-  kernel(is_int ? "guard_index_int" : "guard_index_long")
+  kernel_for_index(index.scalar_type())
       .run(given.numel(), {{given.const_data_ptr()},
                            {mended.mutable_data_ptr()},
                            bytes_of(bounds),
                            bytes_of(words),
                            {report_buffer()}});
-  return mended.expand(index.sizes());
+  return mended.sizes() == index.sizes() ? mended : mended.expand(index.sizes());
 }
 
 Tensor probabilities(const Tensor& values, const std::string& words) {

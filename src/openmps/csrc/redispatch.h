@@ -206,7 +206,8 @@ struct OnBacking<Op, Result(Args...)> {
   }
 
   static void general_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
-    run_with_rules(handle, stack);
+    static const auto mac_says = what_mac_says(handle.operator_name());
+    run_with_rules(handle, mac_says, stack);
   }
 
   static Result with(Parameter<Args>&&... parameter) {
