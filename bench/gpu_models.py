@@ -34,9 +34,9 @@ class Turns(NamedTuple):
 
 
 TURNS = Turns(0.15, 5)
-# BERT in bf16 keeps the card waiting for the host, which is twice as fast at one moment as at the
-# next. So turns are short, and many: neighbours meet the same host.
-HOST_TURNS = Turns(0.04, 101)
+# BERT in bf16 keeps the card waiting for the host, which may be twice as fast at one moment as at
+# the next, for tenths of a second. So turns are short, and many: most neighbours meet the same.
+HOST_TURNS = Turns(0.02, 301)
 CPU_S = 3.0  # a case on the CPU engine takes no further step after this long
 OVER_CPU = ": over the CPU engine"
 TITLE = "Models: items per second on cuda and on mps"

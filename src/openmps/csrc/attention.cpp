@@ -281,6 +281,8 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     return fused_attention(query, key, value, bias, dropout, causal, scale, grouped);
   }
   const AsLaid fast(!backing().is_cpu());
+  // Autograd has nothing to record, and its way around an operator without a gradient is slow.
+  const at::AutoDispatchBelowADInplaceOrView no_gradients;
   return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);
 }
 
@@ -307,7 +309,7 @@ Tensor on_gpu_at_once(const Tensor& query, const Tensor& key, const Tensor& valu
   const BackingView v(value);
   std::optional<BackingView> b;
   if (bias) b.emplace(*bias);
-  const at::AutoDispatchBelowADInplaceOrView no_gradients;
+  const at::AutoDispatchBelowADInplaceOrView no_gradients;  // it may be called by its own name
   std::optional<AllKernelsAllowed> allowed;
   if (!only_plain_formula_allowed()) allowed.emplace();
   try {

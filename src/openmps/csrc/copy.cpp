@@ -1,11 +1,14 @@
 // Copies between mps and any device, and reading one number. The mps side takes part as its backing
 // view, so a copy moves bytes exactly once.
-#include <ATen/ops/copy.h>
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/_to_copy_ops.h>
+#include <ATen/ops/copy_ops.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/resize_as.h>
 #include <torch/library.h>
 
+#include "accountant.h"
 #include "gpu_errors.h"
 #include "header.h"
 #include "profiler.h"
@@ -44,12 +47,42 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   BackingView to(self);
   BackingView from(source);
   try {
-    to.get().copy_(from.get(), non_blocking);
+    at::_ops::copy_::redispatch(backing().keys, to.get(), from.get(), non_blocking);
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }
   if (!non_blocking && is_mps(self) != is_mps(source)) raise_report();
   return self;
+}
+
+bool is_common_float(c10::ScalarType type) {
+  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+}
+
+// What autocast does to every weight at every step, in one go: the backing device makes the copy,
+// and the result is relabelled. Whoever watches copies sees them the usual way.
+Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
+               std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+               std::optional<bool> pin_memory, bool non_blocking,
+               std::optional<c10::MemoryFormat> memory_format) {
+  const bool stays = is_mps(self) && is_plain(self) && (!device || *device == kMpsDevice) &&
+                     (!layout || *layout == c10::kStrided) && !pin_memory.value_or(false);
+  const bool is_cast =
+      is_common_float(self.scalar_type()) && is_common_float(dtype.value_or(self.scalar_type()));
+  if (!stays || !is_cast || profiler::wants(profiler::Kind::kCopy) ||
+      profiler::wants(profiler::Kind::kOperation)) {
+    return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
+                                memory_format);
+  }
+  const BackingView from(self);
+  try {
+    const Counting counting;
+    return new_on_mps(at::_ops::_to_copy::redispatch(backing().keys, from.get(), dtype, layout,
+                                                     std::nullopt, pin_memory, non_blocking,
+                                                     memory_format));
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
 }
 
 Tensor copy_from(const Tensor& source, const Tensor& destination, bool non_blocking) {
@@ -73,6 +106,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("copy_", copy_);
+  m.impl("_to_copy", to_copy);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);

@@ -1,46 +1,63 @@
 #include "free_buffers.h"
 
+#include <algorithm>
+
 namespace openmps {
 
-void FreeBuffers::insert(Buffer* buffer) {
-  ++count_;
-  if (buffer->size > kLargestSmall) {
-    large_.insert(buffer);
-    return;
-  }
-  const auto index = class_of(buffer->size);
-  auto& first = small_[index];
+void FreeBuffers::link(Buffer* buffer, Buffer*& first) {
   buffer->previous_free = nullptr;
   buffer->next_free = first;
   if (first != nullptr) first->previous_free = buffer;
   first = buffer;
+}
+
+void FreeBuffers::unlink(Buffer* buffer, Buffer*& first) {
+  if (buffer->next_free != nullptr) buffer->next_free->previous_free = buffer->previous_free;
+  if (buffer->previous_free != nullptr) {
+    buffer->previous_free->next_free = buffer->next_free;
+  } else {
+    first = buffer->next_free;
+  }
+}
+
+void FreeBuffers::insert(Buffer* buffer) {
+  ++count_;
+  if (buffer->size > kLargestSmall) {
+    const auto place = place_of_large(buffer->size);
+    if (place == large_.size() || large_[place].size != buffer->size) {
+      large_.insert(large_.begin() + static_cast<std::ptrdiff_t>(place), {buffer->size, nullptr});
+    }
+    link(buffer, large_[place].first);
+    return;
+  }
+  const auto index = class_of(buffer->size);
+  link(buffer, small_[index]);
   occupied_[index / kBits] |= uint64_t{1} << (index % kBits);
 }
 
 void FreeBuffers::erase(Buffer* buffer) {
   --count_;
   if (buffer->size > kLargestSmall) {
-    large_.erase(buffer);
+    const auto place = place_of_large(buffer->size);
+    unlink(buffer, large_[place].first);
+    if (large_[place].first == nullptr) {
+      large_.erase(large_.begin() + static_cast<std::ptrdiff_t>(place));
+    }
     return;
   }
   const auto index = class_of(buffer->size);
-  if (buffer->next_free != nullptr) buffer->next_free->previous_free = buffer->previous_free;
-  if (buffer->previous_free != nullptr) {
-    buffer->previous_free->next_free = buffer->next_free;
-    return;
-  }
-  small_[index] = buffer->next_free;
+  unlink(buffer, small_[index]);
   if (small_[index] == nullptr) occupied_[index / kBits] &= ~(uint64_t{1} << (index % kBits));
 }
 
 Buffer* FreeBuffers::smallest_of_at_least(size_t size) const {
-  if (size > kLargestSmall) return first_large(size, 0);
+  if (size > kLargestSmall) return first_large(size);
   auto* small = first_of_class(class_of(size));
-  return small != nullptr ? small : first_large(0, 0);
+  return small != nullptr ? small : first_large(0);
 }
 
 Buffer* FreeBuffers::largest() const {
-  if (!large_.empty()) return *large_.rbegin();
+  if (!large_.empty()) return large_.back().first;
   for (size_t word = occupied_.size(); word-- > 0;) {
     if (occupied_[word] == 0) continue;
     return small_[word * kBits +
@@ -50,10 +67,10 @@ Buffer* FreeBuffers::largest() const {
 }
 
 Buffer* FreeBuffers::after(const Buffer* buffer) const {
-  if (buffer->size > kLargestSmall) return first_large(buffer->size, buffer->id + 1);
   if (buffer->next_free != nullptr) return buffer->next_free;
+  if (buffer->size > kLargestSmall) return first_large(buffer->size + 1);
   auto* small = first_of_class(class_of(buffer->size) + 1);
-  return small != nullptr ? small : first_large(0, 0);
+  return small != nullptr ? small : first_large(0);
 }
 
 Buffer* FreeBuffers::first_of_class(size_t at_least) const {
@@ -67,12 +84,16 @@ Buffer* FreeBuffers::first_of_class(size_t at_least) const {
   return small_[word * kBits + static_cast<size_t>(__builtin_ctzll(bits))];
 }
 
-Buffer* FreeBuffers::first_large(size_t at_least, uint64_t id) const {
-  Buffer key{};
-  key.size = at_least;
-  key.id = id;
-  const auto found = large_.lower_bound(&key);
-  return found == large_.end() ? nullptr : *found;
+size_t FreeBuffers::place_of_large(size_t at_least) const {
+  const auto found =
+      std::lower_bound(large_.begin(), large_.end(), at_least,
+                       [](const LargeSize& large, size_t size) { return large.size < size; });
+  return static_cast<size_t>(found - large_.begin());
+}
+
+Buffer* FreeBuffers::first_large(size_t at_least) const {
+  const auto place = place_of_large(at_least);
+  return place == large_.size() ? nullptr : large_[place].first;
 }
 
 }  // namespace openmps

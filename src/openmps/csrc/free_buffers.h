@@ -1,11 +1,12 @@
-// The free buffers of one pool, in order of size. Small sizes are few and come and go with every
-// operator, so each has a list of its own, found through a bit map; large ones are kept in a set.
+// The free buffers of one pool, in order of size. A program's sizes are few and come and go with
+// every operator, so each has a list of its own: small ones are found through a bit map, large ones
+// in a sorted row of those that there are. Nothing here takes memory for a buffer.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <vector>
 
 namespace openmps {
 
@@ -49,21 +50,23 @@ class FreeBuffers {
   static constexpr size_t kClasses = kPage / kFineGrain + kLargestSmall / kPage;  // 0 is unused
   static constexpr size_t kBits = 64;
 
-  struct BySize {
-    bool operator()(const Buffer* a, const Buffer* b) const {
-      return a->size != b->size ? a->size < b->size : a->id < b->id;
-    }
+  struct LargeSize {
+    size_t size;
+    Buffer* first;  // never nullptr: a size without free buffers is not there
   };
 
   static size_t class_of(size_t size) {
     return size <= kPage ? size / kFineGrain : kPage / kFineGrain + size / kPage - 1;
   }
+  static void link(Buffer* buffer, Buffer*& first);
+  static void unlink(Buffer* buffer, Buffer*& first);
+  size_t place_of_large(size_t at_least) const;
   Buffer* first_of_class(size_t at_least) const;
-  Buffer* first_large(size_t at_least, uint64_t id) const;
+  Buffer* first_large(size_t at_least) const;
 
   std::array<Buffer*, kClasses> small_{};
   std::array<uint64_t, kClasses / kBits> occupied_{};
-  std::set<Buffer*, BySize> large_;
+  std::vector<LargeSize> large_;
   size_t count_ = 0;
 
   static_assert(kClasses % kBits == 0);
