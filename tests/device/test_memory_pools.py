@@ -73,6 +73,7 @@ REUSE = {
     "smaller": ([1000], 10, 1024, 8 * MIB),
     "larger": ([1000], 1025, 1280, 8 * MIB),
     "smallest_that_does": ([MIB, 3000, 2000], 1025, 2048, 8 * MIB),
+    "smallest_large_that_does": ([50 * MIB, 20 * MIB, 30 * MIB], 15 * MIB, 20 * MIB, GIB),
     "almost_too_large": ([40 * MIB], 8 * MIB, 40 * MIB, GIB),
     "too_large_and_room_elsewhere": ([40 * MIB + 1], 8 * MIB, 8 * MIB, GIB),
     "too_large_and_no_room": ([600 * MIB], 560 * MIB, 560 * MIB, 600 * MIB),
@@ -89,6 +90,30 @@ tensor = take({size})
 answer = [current(), driver()]
 """
     assert programs.run(program) == [in_use, heaps]
+
+
+def test_large_buffers_of_many_sizes_come_and_go(programs):
+    """Against a model of it: the smallest free buffer that does, or else a new one."""
+    program = """
+import random
+draw = random.Random(0)
+free, kept = [], []
+for step in range(600):
+    if kept and draw.random() < 0.5:
+        free.append(kept.pop(draw.randrange(len(kept)))[0])
+    else:
+        size = draw.choice([2, 2, 3, 5, 8, 9]) * MIB
+        fits = [s for s in free if s >= size]
+        if fits:
+            free.remove(min(fits))
+        kept.append((min(fits, default=size), take(size)))
+    assert current() == sum(size for size, _ in kept), step
+heaps = driver()
+kept.clear()
+torch.mps.empty_cache()
+answer = [current(), driver(), heaps % (32 * MIB)]
+"""
+    assert programs.run(program) == [0, 0, 0]
 
 
 def test_emptying_the_cache_frees_heaps_without_live_buffers(programs):

@@ -40,6 +40,50 @@ def test_dtype_changes_on_mps(dtype):
     assert_matches(source.to("mps").type(dtype), source.type(dtype))
 
 
+# A shape, and what is cast of a tensor of that shape.
+CASTS = {
+    "dense": ((2, 3, 4), lambda t: t),
+    "channels_last": ((2, 3, 4, 5), lambda t: t.contiguous(memory_format=torch.channels_last)),
+    "transposed": ((3, 4), lambda t: t.t()),
+    "with_gaps": ((4, 6), lambda t: t[:, ::2]),
+    "expanded": ((3, 1), lambda t: t.expand(3, 4)),
+    "a_number": ((), lambda t: t),
+    "empty": ((0, 3), lambda t: t),
+}
+
+
+@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("start", [torch.bfloat16, torch.float32])
+def test_casts_keep_the_layout_that_they_keep_on_the_cpu(name, dtype, start):
+    shape, view = CASTS[name]
+    whole = torch.randn(shape, dtype=start)
+    source, on_mps = view(whole), view(whole.to("mps"))
+    assert_matches(on_mps.to(dtype, copy=True), source.to(dtype, copy=True))
+    by_rows = {"memory_format": torch.contiguous_format}
+    assert_matches(on_mps.to(dtype, **by_rows), source.to(dtype, **by_rows))
+
+
+def test_a_cast_passes_gradients_and_counts_its_bytes():
+    weight = torch.ones(1 << 20, device="mps", requires_grad=True)
+    before = torch.mps.current_allocated_memory()
+    cast = weight.to(torch.bfloat16)
+    assert torch.mps.current_allocated_memory() - before == 2 << 20
+    (cast * 3).sum().backward()
+    assert_matches(weight.grad, torch.full((1 << 20,), 3.0))
+    with torch.inference_mode():
+        assert weight.half().is_inference()
+
+
+def test_a_cast_for_a_profiler_is_a_copy():
+    source = torch.ones(4, device="mps")
+    with torch.profiler.profile() as profile:
+        source.to(torch.float16)
+    names = [event.name for event in profile.events()]
+    assert "aten::_to_copy" in names
+    assert "aten::copy_" in names
+
+
 def test_to_another_tensor_takes_its_device_and_dtype():
     other = torch.ones(1, dtype=torch.float16, device="mps")
     assert_matches(torch.arange(3.0).to(other), torch.arange(3.0).half())
