@@ -14,10 +14,12 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_ops.h>
 #include <ATen/ops/dropout_native.h>
+#include <ATen/ops/embedding_ops.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/native_dropout_backward_ops.h>
+#include <ATen/ops/nll_loss_forward_ops.h>
 #include <ATen/ops/ones.h>
 #include <torch/library.h>
 
@@ -25,6 +27,7 @@
 #include <unordered_set>
 
 #include "generator.h"
+#include "guards.h"
 #include "redispatch.h"
 
 namespace openmps {
@@ -168,6 +171,41 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   return out;
 }
 
+// ---- indices that every network has, looked at on the GPU (deferred.cpp) without a stack
+
+bool is_usual(const Tensor& values, const Tensor& index) {
+  const auto type = values.scalar_type();
+  return is_mps(values) && is_plain(values) && is_mps(index) && is_plain(index) &&
+         (type == at::kFloat || type == at::kHalf || type == at::kBFloat16) &&
+         (index.scalar_type() == at::kLong || index.scalar_type() == at::kInt);
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& indices, c10::SymInt padding, bool scale,
+                 bool sparse) {
+  using Embedding = OnBacking<at::_ops::embedding>;
+  if (weight.dim() != 2 || !is_usual(weight, indices)) {
+    return Embedding::run_boxed(weight, indices, std::move(padding), scale, sparse);
+  }
+  const guards::Bounds rows{0, weight.size(0), 0, guards::kLowest, guards::kHighest};
+  return Embedding::run_as_given(weight, guards::index(indices, rows, {}), std::move(padding),
+                                 scale, sparse);
+}
+
+std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
+                                            const OptionalTensor& weight, int64_t reduction,
+                                            c10::SymInt ignored) {
+  using Loss = OnBacking<at::_ops::nll_loss_forward>;
+  const bool is_weighted = weight && weight->defined();
+  if (is_weighted || self.dim() != 2 || self.scalar_type() != at::kFloat ||
+      !is_usual(self, target)) {
+    return Loss::run_boxed(self, target, weight, reduction, std::move(ignored));
+  }
+  static const guards::Says says{"Target ", " is out of bounds.", ""};
+  const guards::Bounds classes{0, self.size(1), ignored.expect_int()};
+  return Loss::run_as_given(self, guards::index(target, classes, says), weight, reduction,
+                            std::move(ignored));
+}
+
 // ---- an optimizer's step: hundreds of tensors in each list
 
 // Whether the tensors that belong together lie alike; if not, the general kernel has something to
@@ -247,6 +285,8 @@ void register_gpu_operators() {
   add<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
   m.impl("native_batch_norm", batch_norm);
   m.impl("native_batch_norm_backward", batch_norm_backward);
+  m.impl("embedding", embedding);
+  m.impl("nll_loss_forward", nll_loss_forward);
   m.impl("_fused_adam_", &Adam<at::_ops::_fused_adam_>::run);
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);

@@ -1,4 +1,5 @@
-// Operators for which the CUDA engine has better than a Mac's detour through several others.
+// Operators for which the CUDA engine has better than the general kernel, or a Mac's detour through
+// several others.
 #pragma once
 
 namespace openmps {

@@ -161,13 +161,11 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::cat>(m);
   add<at::_ops::index_select>(m);
   add<at::_ops::gather>(m);
-  add<at::_ops::embedding>(m);
   add<at::_ops::embedding_dense_backward>(m);
   add<at::_ops::_softmax>(m);
   add<at::_ops::_softmax_backward_data>(m);
   add<at::_ops::_log_softmax>(m);
   add<at::_ops::_log_softmax_backward_data>(m);
-  add<at::_ops::nll_loss_forward>(m);
   add<at::_ops::nll_loss_backward>(m);
   add<at::_ops::mse_loss>(m);
   add<at::_ops::mse_loss_backward>(m);
@@ -191,18 +189,20 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 }
 
 // On a GPU gpu_operators.cpp has better.
-void add_batch_norm() {
+void add_cpu_kernels() {
   // Registrations last as long as their library object: this one lives for ever.
   auto& m =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
   add<at::_ops::native_batch_norm>(m);
   add<at::_ops::native_batch_norm_backward>(m);
+  add<at::_ops::embedding>(m);
+  add<at::_ops::nll_loss_forward>(m);
 }
 
 }  // namespace
 
 void prepare_typed_kernels() {
-  if (backing().is_cpu()) add_batch_norm();
+  if (backing().is_cpu()) add_cpu_kernels();
   for (const auto& kernel : typed_kernels()) {
     const auto mac_says = what_mac_says(kernel.name);
     *kernel.watched = dtypes_to_check(kernel.name);

@@ -19,6 +19,7 @@
 #include "backing.h"
 #include "header.h"
 #include "profile_end.h"
+#include "profile_ledger.h"
 #include "profile_log.h"
 #include "profile_options.h"
 
@@ -197,31 +198,6 @@ bool runs_nothing(const c10::OperatorHandle& op) {
   return true;
 }
 
-// Operators whose results have a size that depends on values: a Mac waits to know it.
-bool waits_for_device(const std::string& name) {
-  static const std::unordered_set<std::string> kNames = {
-      "aten::nonzero",    "aten::masked_select",      "aten::_unique", "aten::_unique2",
-      "aten::unique_dim", "aten::unique_consecutive", "aten::equal",   "aten::bincount",
-      "aten::argwhere",   "aten::repeat_interleave"};
-  return kNames.count(name) != 0;
-}
-
-// Masks become indices first, and how many only the device knows.
-bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
-  static const std::unordered_set<std::string> kIndexing = {
-      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"};
-  if (kIndexing.count(name) == 0) return false;
-  for (const auto& value : stack) {
-    if (!value.isList()) continue;
-    for (const c10::IValue& index : value.toListRef()) {
-      if (!index.isTensor() || !index.toTensor().defined()) continue;
-      const auto type = index.toTensor().scalar_type();
-      if (type == c10::kBool || type == c10::kByte) return true;
-    }
-  }
-  return false;
-}
-
 Record operation_record(const std::string& name, const std::string& overload,
                         const Tensors& tensors) {
   Record record;
@@ -296,50 +272,6 @@ void deliver(State& s, Record& record) {
   write(Log::line(record, s.options, timed) + "\n");
 }
 
-bool has_doubles(const Tensors& tensors) {
-  for (const auto* tensor : tensors) {
-    if (!tensor->defined() || !is_mps(*tensor)) continue;
-    const auto type = tensor->scalar_type();
-    if (type == c10::kDouble || type == c10::kComplexDouble) return true;
-  }
-  return false;
-}
-
-// What runs within an operator or a fallback is of the same line.
-void enter_ledger(Record& record) {
-  record.line = ledger::line();
-  auto& now = ledger::within();
-  now.line = record.line;
-  record.printing = now.printing;
-  if (record.kind == Kind::kOperation) now.operation = true;
-  if (record.kind == Kind::kFallback) now.fallback = true;
-}
-
-void leave_ledger(Kind kind) {
-  auto& now = ledger::within();
-  if (kind == Kind::kOperation) now.operation = now.doubles = false;
-  if (kind == Kind::kFallback) now.fallback = false;
-}
-
-void write_in_ledger(const Record& record) {
-  using Event = ledger::Kind;
-  const auto add = [&](Event kind) {
-    const auto name = kind == Event::kSync && record.printing ? "print"
-                      : record.overload.empty()               ? record.name
-                                                              : record.name + "." + record.overload;
-    ledger::add_from(record.line, kind, name, "", record.bytes, record.duration_ns);
-  };
-  if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
-    add(record.as);
-    if (record.waits) add(Event::kSync);
-    return;
-  }
-  if (ledger::within().fallback) return;  // its bytes count as the fallback's
-  const bool to_host = record.direction == Direction::kMpsToCpu;
-  add(to_host ? Event::kToHost : Event::kToDevice);
-  if (to_host && record.blocking) add(Event::kSync);
-}
-
 }  // namespace
 
 void Scope::begin(Record record) {
@@ -376,7 +308,7 @@ void Scope::end() noexcept {
 void Scope::begin_operation(const char* name, const char* overload, const Tensors& tensors) {
   if (!really_wants(state(), Kind::kOperation)) return;
   begin(operation_record(name, overload, tensors));
-  if (ledger::on() && record_ != nullptr) ledger::within().doubles = has_doubles(tensors);
+  if (ledger::on() && record_ != nullptr) note_doubles(tensors);
 }
 
 void Scope::begin_operation(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
@@ -386,7 +318,7 @@ void Scope::begin_operation(const c10::OperatorHandle& op, const torch::jit::Sta
   auto record = operation_record(schema.name(), schema.overload_name(), tensors);
   record.waits |= ledger::on() && indexes_by_mask(schema.name(), stack);
   begin(std::move(record));
-  if (ledger::on() && record_ != nullptr) ledger::within().doubles = has_doubles(tensors);
+  if (ledger::on() && record_ != nullptr) note_doubles(tensors);
 }
 
 void Scope::begin_copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {

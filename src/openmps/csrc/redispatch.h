@@ -172,6 +172,15 @@ struct OnBacking<Op, Result(Args...)> {
     }
   }
 
+  // For arguments about which a Mac has nothing to say.
+  static Result run_as_given(Args... args) {
+    try {
+      return with(Parameter<Args>(Op::name, args)...);
+    } catch (const c10::Error& error) {
+      rethrow_as_mps(error);
+    }
+  }
+
   // The general kernel, which can refuse and widen.
   static Result run_boxed(Args... args) {
     static const auto op =
