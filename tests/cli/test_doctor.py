@@ -118,7 +118,9 @@ def test_an_old_torch(python, tmp_path: Path) -> None:
     assert facts["torch"]["fix"] == "pip install 'torch>=2.11'"
     # And so does a program that asks for the device, in place of a page of a compiler's errors.
     program = "import openmps; openmps.activate()"
-    assert "openmps needs torch 2.11 or newer" in python("-c", program, **on_path(tmp_path)).stderr
+    for engine in ("auto", "cpu", "cuda"):
+        done = python("-c", program, **on_path(tmp_path), OPENMPS_ENGINE=engine)
+        assert "openmps needs torch 2.11 or newer" in done.stderr, engine
 
 
 @pytest.mark.parametrize(

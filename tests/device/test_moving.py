@@ -77,7 +77,7 @@ def test_a_cast_passes_gradients_and_counts_its_bytes():
 
 def test_a_cast_for_a_profiler_is_a_copy():
     source = torch.ones(4, device="mps")
-    with torch.profiler.profile() as profile:
+    with torch.profiler.profile(acc_events=True) as profile:
         source.to(torch.float16)
     names = [event.name for event in profile.events()]
     assert "aten::_to_copy" in names

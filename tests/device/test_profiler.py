@@ -78,3 +78,20 @@ def test_flop_counter():
         result = torch.ones(2, 3, device="mps") @ torch.ones(3, 4, device="mps")
     assert counter.get_total_flops() == 2 * 2 * 3 * 4
     assert result.device.type == "mps"
+
+
+def test_activation_does_not_start_a_cuda_builds_profiler(python):
+    """Which would start CUDA: a child of this process could no longer compute on the GPU."""
+    program = """
+import torch
+def asked():
+    raise SystemExit("the profiler was asked")
+torch.version.cuda = "13.0"
+torch.autograd._supported_activities = asked
+import openmps
+openmps.activate()
+print(torch.ones(1, device="mps").item())
+torch.profiler.supported_activities()
+"""
+    done = python("-c", program, OPENMPS_ENGINE="cpu")
+    assert (done.stdout, done.stderr) == ("1.0\n", "the profiler was asked\n")

@@ -58,13 +58,14 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             raise OpenmpsError(
                 "openmps runs on Linux", found=sys.platform, next_step="use a Linux machine or WSL"
             )
+        installed = core.find_torch()
+        core.check_torch(installed)
         # Before loading: what the core registers stays.
         chosen = engines.choose(engine_text)
         strict = settings.is_strict()
         has_shims = settings.has_shims()
         autocasts_as_cuda = settings.autocasts_as_cuda()
         library = core.load()
-        installed = core.find_torch()
         library.provide_kernels(_kernel_finder(chosen))
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))

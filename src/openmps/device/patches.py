@@ -59,7 +59,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             Patch(bindings, "_mps_setStream", streams.set_stream, mac_only),
             Patch(torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only),
         ]
-    table += _without_cudas_profiler(torch.autograd)
+    table += _without_cudas_profiler(torch)
     if engine == "cuda":
         hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
         table += [
@@ -69,14 +69,19 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
     return table
 
 
-def _without_cudas_profiler(autograd: Any) -> list[Patch]:
-    """What torch.profiler records if not told: with CUDA, it would warn that there is none."""
-    cuda = autograd.ProfilerActivity.CUDA
-    activities = autograd._supported_activities()
-    if cuda not in activities:
+def _without_cudas_profiler(torch: Any) -> list[Patch]:
+    """What torch.profiler records if not told: with CUDA, it would warn that there is none.
+
+    The question is asked when a profiler asks it: torch's answer starts CUDA, and the children of a
+    process that has started it cannot.
+    """
+    if torch.version.cuda is None:
         return []
+    autograd = torch.autograd
+    supported = autograd._supported_activities
     why = "a Mac's build of the profiler knows nothing of CUDA"
-    return [Patch(autograd, "_supported_activities", lambda: activities - {cuda}, why)]
+    without = {autograd.ProfilerActivity.CUDA}
+    return [Patch(autograd, "_supported_activities", lambda: supported() - without, why)]
 
 
 def apply(table: list[Patch]) -> None:
