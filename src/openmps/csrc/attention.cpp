@@ -16,7 +16,6 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -314,7 +313,7 @@ Tensor on_gpu_at_once(const Tensor& query, const Tensor& key, const Tensor& valu
   if (!only_plain_formula_allowed()) allowed.emplace();
   try {
     const Counting counting;
-    return new_on_mps(at::scaled_dot_product_attention(
+    return new_on_mps(at::native::scaled_dot_product_attention(
         q.get(), k.get(), v.get(), b ? std::optional<Tensor>(b->get()) : std::nullopt,
         /*dropout_p=*/0.0, causal, scale, grouped));
   } catch (const c10::Error& error) {

@@ -5,7 +5,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
@@ -55,7 +54,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (has_bias) b.emplace(*bias);
   try {
     const Counting counting;
-    return new_on_mps(at::linear(x.get(), w.get(), b ? b->get() : Tensor()));
+    return new_on_mps(at::native::linear(x.get(), w.get(), b ? b->get() : Tensor()));
   } catch (const c10::Error& error) {
     if (is_of_gpu(error)) rethrow_as_mps(error);
   }

@@ -156,8 +156,8 @@ std::string readable(size_t bytes);
 
 // The size of the buffer that `bytes` need.
 constexpr size_t rounded(size_t bytes) {
-  const size_t grain = bytes <= kPage ? kFineGrain : kPage;
-  return (bytes + grain - 1) / grain * grain;
+  const size_t grain = bytes <= kPage ? kFineGrain : kPage;  // powers of two: no division
+  return (bytes + grain - 1) & ~(grain - 1);
 }
 
 }  // namespace openmps
