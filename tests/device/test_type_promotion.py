@@ -23,8 +23,16 @@ def test_two_tensors(function):
         assert_matches(function(a.to("mps"), b.to("mps")), function(a, b))
 
 
+def is_known_to_the_cpu(*dtypes):
+    """Newer releases have a complex type of two bfloat16s, with which the CPU does not multiply."""
+    pair = torch.bfloat16 in dtypes and any(dtype.is_complex for dtype in dtypes)
+    return not (pair and hasattr(torch, "bcomplex32"))
+
+
 def test_a_tensor_with_one_without_dimensions():
     for left, right in PAIRS:
+        if not is_known_to_the_cpu(left, right):
+            continue
         a, b = torch.ones(3, dtype=left), torch.ones((), dtype=right)
         assert_matches(a.to("mps") * b.to("mps"), a * b)
         assert_matches(b.to("mps") * a.to("mps"), b * a)
@@ -34,6 +42,8 @@ def test_a_tensor_with_one_without_dimensions():
 @pytest.mark.parametrize("number", [True, 2, 2.5, 1 + 2j])
 def test_a_tensor_with_a_python_number(number):
     for dtype in DTYPES:
+        if not is_known_to_the_cpu(dtype, torch.tensor(number).dtype):
+            continue
         tensor = torch.ones(3, dtype=dtype)
         assert_matches(tensor.to("mps") * number, tensor * number)
         assert_matches(number + tensor.to("mps"), number + tensor)

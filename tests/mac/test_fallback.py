@@ -26,6 +26,7 @@ def test_any_value_but_0_turns_it_on(python, value: str) -> None:
     assert done.stdout == TAKEN, done.stderr
 
 
+@pytest.mark.lacks_operators("aten::take")
 def test_0_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "0")
     with pytest.raises(NotImplementedError) as refused:
@@ -33,12 +34,14 @@ def test_0_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(refused.value) == missing("aten::take")
 
 
+@pytest.mark.lacks_operators("aten::take")
 def test_nothing_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTORCH_ENABLE_MPS_FALLBACK", raising=False)
     with pytest.raises(NotImplementedError):
         TABLE.to("mps").take(torch.tensor([2], device="mps"))
 
 
+@pytest.mark.lacks_operators("aten::take")
 def test_it_is_honoured_however_late_it_is_set(monkeypatch: pytest.MonkeyPatch, fallback) -> None:
     monkeypatch.delenv("PYTORCH_ENABLE_MPS_FALLBACK")
     index = torch.tensor([3], device="mps")
@@ -59,6 +62,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.lacks_operators("aten::take")
 def test_the_first_operator_of_a_process_is_named_and_no_other(python) -> None:
     done = python("-W", "always", "-c", TWO_OPERATORS, OPENMPS="1", PYTORCH_ENABLE_MPS_FALLBACK="1")
     assert done.returncode == 0, done.stderr
