@@ -150,8 +150,8 @@ Fallback = Callable[..., AbstractContextManager[None]]
 def fallback(monkeypatch: pytest.MonkeyPatch) -> Fallback:
     """Lets what a Mac lacks run on the CPU: `with fallback("aten::take"):`.
 
-    The block must warn about exactly these operators, as far as the Mac build of the installed torch
-    has no kernels for them, and about nothing else.
+    The block must warn about exactly these operators, less those that the Mac build of the
+    installed torch has a kernel for, and about nothing else.
     """
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
 
