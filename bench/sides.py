@@ -91,7 +91,7 @@ class Side:
     def stay_on(self, cores: int) -> None:
         """Its main thread, and what that starts from now on. The same cores for all who take turns:
         two of a machine are not equally fast, and what else runs there hits all alike. The last
-        ones: the first serve the machine's devices, too."""
+        ones: the first often serve the machine's devices, too."""
         os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[-cores:])
 
     def tell(self, command: str, *arguments: object) -> None:
