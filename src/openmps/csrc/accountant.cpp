@@ -113,11 +113,10 @@ void count_in(c10::StorageImpl& backing) {
   if (is_counted(data) || data.get() == nullptr || backing.nbytes() == 0) return;
   if (c10::impl::cow::is_cow_data_ptr(data)) return;  // its first owner's bytes
   auto* buffer = memory::take(backing.nbytes());
-  auto bytes = backing.set_data_ptr(DataPtr());
+  auto& bytes = backing._mutable_data_ptr_no_checks();  // the same bytes, with another owner
   void* address = bytes.get();
-  const auto device = bytes.device();
   put_behind(buffer, std::move(bytes));
-  backing.set_data_ptr_noswap(DataPtr(address, buffer, &release_buffer, device));
+  bytes = DataPtr(address, buffer, &release_buffer, bytes.device());
 }
 
 }  // namespace openmps

@@ -127,7 +127,10 @@ c10::Storage Call::storage_to_mps(const c10::Storage& backing) {
 at::Tensor Call::to_mps(at::Tensor result) {
   if (!result.defined() || result.device() != backing().device) return result;
   const bool plain = is_plain(result);
-  if (plain && is_fresh(result)) return relabel_fresh(std::move(result));
+  if (plain && is_fresh(result)) {
+    relabel_fresh(result);
+    return result;
+  }
   for (const auto& argument : arguments_) {
     if (argument.backing.is_same(result)) return argument.mps;
   }

@@ -1,8 +1,8 @@
 // Copies between mps and any device, and reading one number. The mps side takes part as its backing
 // view, so a copy moves bytes exactly once.
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_to_copy_native.h>
-#include <ATen/ops/_to_copy_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/resize_as.h>
@@ -55,31 +55,31 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   return self;
 }
 
-bool is_common_float(c10::ScalarType type) {
-  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
-}
-
-// What autocast does to every weight at every step, in one go: the backing device makes the copy,
-// and the result is relabelled. Whoever watches copies sees them the usual way.
+// What autocast does to every weight at every step, in one go: a backing tensor takes the copy, and
+// is relabelled. Whoever watches copies sees them the usual way.
 Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
                std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                std::optional<bool> pin_memory, bool non_blocking,
                std::optional<c10::MemoryFormat> memory_format) {
+  const auto to = dtype.value_or(self.scalar_type());
   const bool stays = is_mps(self) && is_plain(self) && (!device || *device == kMpsDevice) &&
                      (!layout || *layout == c10::kStrided) && !pin_memory.value_or(false);
-  const bool is_cast =
-      is_common_float(self.scalar_type()) && is_common_float(dtype.value_or(self.scalar_type()));
-  if (!stays || !is_cast || profiler::wants(profiler::Kind::kCopy) ||
-      profiler::wants(profiler::Kind::kOperation)) {
+  const bool as_it_lies =
+      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve &&
+      self.is_non_overlapping_and_dense();
+  if (!stays || !as_it_lies || !is_common_float(self.scalar_type()) || !is_common_float(to) ||
+      profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation)) {
     return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
                                 memory_format);
   }
   const BackingView from(self);
   try {
     const Counting counting;
-    return new_on_mps(at::_ops::_to_copy::redispatch(backing().keys, from.get(), dtype, layout,
-                                                     std::nullopt, pin_memory, non_blocking,
-                                                     memory_format));
+    Tensor result = at::detail::empty_strided_generic(self.sizes(), self.strides(),
+                                                      backing_allocator(), backing().keys, to);
+    at::_ops::copy_::redispatch(backing().keys, result, from.get(), non_blocking);
+    relabel_fresh(result);
+    return result;
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }

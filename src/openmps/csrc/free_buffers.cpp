@@ -4,50 +4,22 @@
 
 namespace openmps {
 
-void FreeBuffers::link(Buffer* buffer, Buffer*& first) {
-  buffer->previous_free = nullptr;
-  buffer->next_free = first;
-  if (first != nullptr) first->previous_free = buffer;
-  first = buffer;
-}
-
-void FreeBuffers::unlink(Buffer* buffer, Buffer*& first) {
-  if (buffer->next_free != nullptr) buffer->next_free->previous_free = buffer->previous_free;
-  if (buffer->previous_free != nullptr) {
-    buffer->previous_free->next_free = buffer->next_free;
-  } else {
-    first = buffer->next_free;
-  }
-}
-
-void FreeBuffers::insert(Buffer* buffer) {
+void FreeBuffers::insert_large(Buffer* buffer) {
   ++count_;
-  if (buffer->size > kLargestSmall) {
-    const auto place = place_of_large(buffer->size);
-    if (place == large_.size() || large_[place].size != buffer->size) {
-      large_.insert(large_.begin() + static_cast<std::ptrdiff_t>(place), {buffer->size, nullptr});
-    }
-    link(buffer, large_[place].first);
-    return;
+  const auto place = place_of_large(buffer->size);
+  if (place == large_.size() || large_[place].size != buffer->size) {
+    large_.insert(large_.begin() + static_cast<std::ptrdiff_t>(place), {buffer->size, nullptr});
   }
-  const auto index = class_of(buffer->size);
-  link(buffer, small_[index]);
-  occupied_[index / kBits] |= uint64_t{1} << (index % kBits);
+  link(buffer, large_[place].first);
 }
 
-void FreeBuffers::erase(Buffer* buffer) {
+void FreeBuffers::erase_large(Buffer* buffer) {
   --count_;
-  if (buffer->size > kLargestSmall) {
-    const auto place = place_of_large(buffer->size);
-    unlink(buffer, large_[place].first);
-    if (large_[place].first == nullptr) {
-      large_.erase(large_.begin() + static_cast<std::ptrdiff_t>(place));
-    }
-    return;
+  const auto place = place_of_large(buffer->size);
+  unlink(buffer, large_[place].first);
+  if (large_[place].first == nullptr) {
+    large_.erase(large_.begin() + static_cast<std::ptrdiff_t>(place));
   }
-  const auto index = class_of(buffer->size);
-  unlink(buffer, small_[index]);
-  if (small_[index] == nullptr) occupied_[index / kBits] &= ~(uint64_t{1} << (index % kBits));
 }
 
 Buffer* FreeBuffers::smallest_of_at_least(size_t size) const {

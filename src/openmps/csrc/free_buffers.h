@@ -36,8 +36,23 @@ constexpr size_t kLargestSmall = size_t{1} << 20;  // above, a buffer belongs to
 
 class FreeBuffers {
  public:
-  void insert(Buffer* buffer);
-  void erase(Buffer* buffer);
+  void insert(Buffer* buffer) {
+    if (buffer->size > kLargestSmall) return insert_large(buffer);
+    ++count_;
+    const auto index = class_of(buffer->size);
+    link(buffer, small_[index]);
+    occupied_[index / kBits] |= uint64_t{1} << (index % kBits);
+  }
+  void erase(Buffer* buffer) {
+    if (buffer->size > kLargestSmall) return erase_large(buffer);
+    --count_;
+    const auto index = class_of(buffer->size);
+    unlink(buffer, small_[index]);
+    if (small_[index] == nullptr) occupied_[index / kBits] &= ~(uint64_t{1} << (index % kBits));
+  }
+
+  // What most operators find: a small one of exactly this size. Or nullptr.
+  Buffer* small_of(size_t size) const { return small_[class_of(size)]; }
 
   Buffer* smallest_of_at_least(size_t size) const;  // or nullptr
   Buffer* largest() const;                          // or nullptr
@@ -58,8 +73,22 @@ class FreeBuffers {
   static size_t class_of(size_t size) {
     return size <= kPage ? size / kFineGrain : kPage / kFineGrain + size / kPage - 1;
   }
-  static void link(Buffer* buffer, Buffer*& first);
-  static void unlink(Buffer* buffer, Buffer*& first);
+  static void link(Buffer* buffer, Buffer*& first) {
+    buffer->previous_free = nullptr;
+    buffer->next_free = first;
+    if (first != nullptr) first->previous_free = buffer;
+    first = buffer;
+  }
+  static void unlink(Buffer* buffer, Buffer*& first) {
+    if (buffer->next_free != nullptr) buffer->next_free->previous_free = buffer->previous_free;
+    if (buffer->previous_free != nullptr) {
+      buffer->previous_free->next_free = buffer->next_free;
+    } else {
+      first = buffer->next_free;
+    }
+  }
+  void insert_large(Buffer* buffer);
+  void erase_large(Buffer* buffer);
   size_t place_of_large(size_t at_least) const;
   Buffer* first_of_class(size_t at_least) const;
   Buffer* first_large(size_t at_least) const;

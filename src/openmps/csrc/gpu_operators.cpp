@@ -1,6 +1,8 @@
 #include "gpu_operators.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_batch_norm_impl_index.h>
 #include <ATen/ops/_batch_norm_impl_index_backward.h>
 #include <ATen/ops/_foreach_add_ops.h>
@@ -15,15 +17,17 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_ops.h>
 #include <ATen/ops/dropout_native.h>
 #include <ATen/ops/embedding_ops.h>
+#include <ATen/ops/layer_norm_native.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/native_dropout_backward_ops.h>
+#include <ATen/ops/native_layer_norm_ops.h>
 #include <ATen/ops/nll_loss_forward_ops.h>
 #include <ATen/ops/ones.h>
 #include <torch/library.h>
 
-#include <deque>
+#include <array>
 #include <unordered_set>
 
 #include "generator.h"
@@ -70,13 +74,17 @@ const ForBackward* recall(const Tensor& saved_mean) {
 // The views of one call, and what an optional tensor is without them.
 class Views {
  public:
-  const Tensor& operator()(const Tensor& tensor) { return views_.emplace_back(tensor).get(); }
+  const Tensor& operator()(const Tensor& tensor) {
+    return views_.at(count_++).emplace(tensor).get();
+  }
   OptionalTensor operator()(const OptionalTensor& tensor) {
     return tensor ? OptionalTensor((*this)(*tensor)) : tensor;
   }
 
  private:
-  std::deque<BackingView> views_;
+  static constexpr size_t kMost = 8;
+  std::array<std::optional<BackingView>, kMost> views_;
+  size_t count_ = 0;
 };
 
 std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
@@ -174,9 +182,8 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 // ---- indices that every network has, looked at on the GPU (deferred.cpp) without a stack
 
 bool is_usual(const Tensor& values, const Tensor& index) {
-  const auto type = values.scalar_type();
   return is_mps(values) && is_plain(values) && is_mps(index) && is_plain(index) &&
-         (type == at::kFloat || type == at::kHalf || type == at::kBFloat16) &&
+         is_common_float(values.scalar_type()) &&
          (index.scalar_type() == at::kLong || index.scalar_type() == at::kInt);
 }
 
@@ -204,6 +211,39 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
   const guards::Bounds classes{0, self.size(1), ignored.expect_int()};
   return Loss::run_as_given(self, guards::index(target, classes, says), weight, reduction,
                             std::move(ignored));
+}
+
+// ---- a layer norm that nobody differentiates: one operator less, and one result instead of three
+
+bool is_recorded(const Tensor& tensor) {
+  return (at::GradMode::is_enabled() && tensor.requires_grad()) ||
+         tensor._fw_grad(/*level=*/0).defined();
+}
+
+// Whether `parameter` is left out, or fits an `input` that is usual.
+bool fits(const OptionalTensor& parameter, const Tensor& input) {
+  if (!parameter || !parameter->defined()) return true;
+  return is_mps(*parameter) && is_plain(*parameter) && parameter->dtype() == input.dtype() &&
+         !is_recorded(*parameter);
+}
+
+Tensor layer_norm(const Tensor& input, c10::SymIntArrayRef shape, const OptionalTensor& weight,
+                  const OptionalTensor& bias, double epsilon, bool use_cudnn) {
+  const bool at_once = is_mps(input) && is_plain(input) && is_common_float(input.scalar_type()) &&
+                       !is_recorded(input) && fits(weight, input) && fits(bias, input) &&
+                       !profiler::wants(profiler::Kind::kOperation);
+  if (at_once) {
+    Views view;
+    try {
+      const Counting counting;
+      const at::AutoDispatchBelowADInplaceOrView no_gradients;
+      return new_on_mps(std::get<0>(at::_ops::native_layer_norm::redispatch(
+          backing().keys, view(input), shape, view(weight), view(bias), epsilon)));
+    } catch (const c10::Error& error) {
+      if (is_of_gpu(error)) rethrow_as_mps(error);
+    }
+  }
+  return at::native::layer_norm_symint(input, shape, weight, bias, epsilon, use_cudnn);
 }
 
 // ---- an optimizer's step: hundreds of tensors in each list
@@ -293,9 +333,12 @@ void register_gpu_operators() {
   m.impl("_foreach_add_.Scalar", add_to_each);
   add<at::_ops::native_dropout_backward>(m);
   m.impl("dropout", dropout);
+  m.impl("layer_norm", layer_norm);
   auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
                                        __FILE__, __LINE__);
-  autograd.impl("dropout", dropout);  // made of another operator, it records its own gradient
+  // Made of other operators, these record their own gradients.
+  autograd.impl("dropout", dropout);
+  autograd.impl("layer_norm", layer_norm);
 }
 
 }  // namespace openmps

@@ -1,11 +1,12 @@
 #include "guards.h"
 
-#include <ATen/ops/empty_like.h>
+#include <ATen/EmptyTensor.h>
 #include <c10/util/Exception.h>
 
 #include <atomic>
 #include <cstring>
 
+#include "allocator.h"
 #include "own_kernels.h"
 #include "reports.h"
 
@@ -70,12 +71,19 @@ Tensor without_repeats(Tensor tensor) {
   return tensor.contiguous();
 }
 
+// at::empty_like, without its way through the dispatcher: every embedding and loss comes here.
+Tensor like(const Tensor& contiguous) {
+  return at::detail::empty_generic(contiguous.sizes(), mps_allocator(),
+                                   c10::DispatchKeySet(c10::DispatchKey::MPS),
+                                   contiguous.scalar_type(), c10::MemoryFormat::Contiguous);
+}
+
 }  // namespace
 
 Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
   if (index.numel() == 0 || bounds.low >= bounds.high) return index;
   const auto given = without_repeats(index);
-  const auto mended = at::empty_like(given);
+  const auto mended = like(given);
   const auto words = packed(says, /*with_number=*/true);
   kernel_for_index(index.scalar_type())
       .run(given.numel(), {{given.const_data_ptr()},
@@ -89,7 +97,7 @@ Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
 Tensor probabilities(const Tensor& values, const std::string& words) {
   if (values.numel() == 0) return values;
   const auto given = without_repeats(values);
-  const auto mended = at::empty_like(given);
+  const auto mended = like(given);
   kernel("guard_probability")
       .run(given.numel(), {{given.const_data_ptr()},
                            {mended.mutable_data_ptr()},

@@ -23,6 +23,11 @@ inline bool is_plain(const at::Tensor& t) {
   return impl.key_set().has(c10::DispatchKey::Dense) && impl.layout() == c10::kStrided;
 }
 
+// The dtypes of networks: every device has all their kernels, and no Mac refuses them.
+inline bool is_common_float(c10::ScalarType type) {
+  return type == c10::kFloat || type == c10::kHalf || type == c10::kBFloat16;
+}
+
 // A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
 at::Tensor backing_view(const at::Tensor& mps);
 
@@ -55,12 +60,14 @@ class BackingView {
 
  private:
   enum class Kind : uint8_t { kPassed, kOwned, kBorrowed };
+  static at::Tensor view_of(const at::Tensor& tensor, Kind* kind);
+
   Kind kind_;
   at::Tensor view_;
 };
 
-// An mps tensor that takes the place of `result`, a backing tensor that `is_fresh`.
-at::Tensor relabel_fresh(at::Tensor result);
+// Makes an mps tensor of `result`, a backing tensor that `is_fresh`.
+void relabel_fresh(at::Tensor& result);
 
 // An mps tensor with the geometry of `result`, over `storage` (on mps).
 at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage);

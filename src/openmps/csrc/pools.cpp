@@ -88,51 +88,38 @@ std::string Pools::shortage(size_t size, const std::string& limit) const {
 
 // --- taking and giving back
 
-Buffer* Pools::take(size_t bytes) {
+Buffer* Pools::search(size_t bytes) {
   TORCH_CHECK(bytes < settings_.max_buffer, "Invalid buffer size: ", readable(bytes));
   const auto size = rounded(bytes);
   auto& pool = pools_[size <= kLargestSmall ? 0 : 1];
   Request request{size, bytes, pool, !pool.small && low_watermark_reached()};
-  if (!reuse(request)) {
-    if (request.pressure && size < pool.free_bytes) collect_garbage(request);
-    // The second search is where a Mac has asked others to free memory.
-    if (!create(request) && !reuse(request) && !(make_room(request) && create(request))) {
-      release_cached();
-      if (!create(request)) {
-        TORCH_CHECK(false, shortage(size, ", max allowed: " + readable(high_limit_)),
-                    " Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory "
-                    "allocations (may cause system failure).");
-      }
+  if (find_free(request)) return request.buffer;
+  if (request.pressure && size < pool.free_bytes) collect_garbage(request);
+  // The second search is where a Mac has asked others to free memory.
+  if (!create(request) && !find_free(request) && !(make_room(request) && create(request))) {
+    release_cached();
+    if (!create(request)) {
+      TORCH_CHECK(false, shortage(size, ", max allowed: " + readable(high_limit_)),
+                  " Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory "
+                  "allocations (may cause system failure).");
     }
   }
-  ++request.buffer->uses;
-  allocated_.increase(request.buffer->size);
   return request.buffer;
 }
 
-void Pools::give_back(Buffer* buffer) {
-  auto& pool = *buffer->heap->pool;
-  buffer->freed_at = pool.clock;
-  pool.free.insert(buffer);
-  pool.free_bytes += buffer->size;
-  allocated_.decrease(buffer->size);
-}
-
-bool Pools::reuse(Request& request) {
+bool Pools::find_free(Request& request) {
   // Asked even though nothing is taken: Metal's own allocations may have grown meanwhile.
   if (exceeds_high_watermark(request.size)) return false;
   auto& pool = request.pool;
   if (!pool.small && low_ratio_ > 0.0) ++pool.clock;
   auto* buffer = choose_free(request);
   if (buffer == nullptr) return false;
-  pool.free.erase(buffer);
-  pool.free_bytes -= buffer->size;
-  buffer->requested = request.requested;
+  reuse(pool, buffer, request.requested);
   request.buffer = buffer;
   if (logs(verbosity::kRecycles, pool)) {
     settings_.log(line("Reusing shared buffer #", buffer->id, " of size ", readable(buffer->size),
                        " at ", static_cast<const void*>(buffer), " (requested: ",
-                       readable(request.requested), ", use#: ", buffer->uses + 1, ", retain#: 1)"));
+                       readable(request.requested), ", use#: ", buffer->uses, ", retain#: 1)"));
   }
   return true;
 }
@@ -161,6 +148,7 @@ bool Pools::create(Request& request) {
   auto* buffer = new Buffer{request.size, request.requested, heap, ++last_buffer_};
   pool.bytes += buffer->size;
   ++pool.buffers;
+  enter(buffer);
   request.buffer = buffer;
   if (logs(verbosity::kAllocations, pool)) {
     settings_.log(line("Allocated shared buffer #", buffer->id, " of size ", readable(buffer->size),

@@ -73,6 +73,12 @@ struct Pool {
   const char* name() const { return small ? "small" : "large"; }
 };
 
+// The size of the buffer that `bytes` need.
+constexpr size_t rounded(size_t bytes) {
+  const size_t grain = bytes <= kPage ? kFineGrain : kPage;  // powers of two: no division
+  return (bytes + grain - 1) & ~(grain - 1);
+}
+
 class Pools {
  public:
   struct Settings {
@@ -88,8 +94,25 @@ class Pools {
 
   // A buffer of at least `bytes`. Throws a Mac's error if there is no room; nothing has changed
   // then, but that cached buffers are gone.
-  Buffer* take(size_t bytes);
-  void give_back(Buffer* buffer);
+  Buffer* take(size_t bytes) {
+    const auto size = rounded(bytes);
+    if (size > kLargestSmall || bytes >= settings_.max_buffer || exceeds_high_watermark(size) ||
+        settings_.verbosity != 0) {
+      return search(bytes);
+    }
+    auto& pool = pools_[0];
+    auto* buffer = pool.free.small_of(size);
+    if (buffer == nullptr) return search(bytes);
+    reuse(pool, buffer, bytes);
+    return buffer;
+  }
+  void give_back(Buffer* buffer) {
+    auto& pool = *buffer->heap->pool;
+    buffer->freed_at = pool.clock;
+    pool.free.insert(buffer);
+    pool.free_bytes += buffer->size;
+    allocated_.decrease(buffer->size);
+  }
 
   // empty_cache: gives up every free buffer, and every heap that this empties.
   void release_cached();
@@ -121,7 +144,19 @@ class Pools {
   size_t limit_at(double ratio) const;
   bool low_watermark_reached() const;
 
-  bool reuse(Request& request);
+  // Any request, in all the ways that a Mac has.
+  Buffer* search(size_t bytes);
+  bool find_free(Request& request);
+  void reuse(Pool& pool, Buffer* buffer, size_t requested) {
+    pool.free.erase(buffer);
+    pool.free_bytes -= buffer->size;
+    buffer->requested = requested;
+    enter(buffer);
+  }
+  void enter(Buffer* buffer) {
+    ++buffer->uses;
+    allocated_.increase(buffer->size);
+  }
   Buffer* choose_free(Request& request);
   bool create(Request& request);
   bool make_room(const Request& request);
@@ -153,11 +188,5 @@ class Pools {
 
 // As PyTorch's allocators print sizes: "512 bytes", "1.50 KiB", "2.00 GiB".
 std::string readable(size_t bytes);
-
-// The size of the buffer that `bytes` need.
-constexpr size_t rounded(size_t bytes) {
-  const size_t grain = bytes <= kPage ? kFineGrain : kPage;  // powers of two: no division
-  return (bytes + grain - 1) & ~(grain - 1);
-}
 
 }  // namespace openmps

@@ -41,8 +41,11 @@ struct TensorParameter {
   BackingView view;
 
   TensorParameter(const char* op, const at::Tensor& t, bool written) : original(t), view(t) {
-    if (!view.is_of_mps() && t.defined() && (written || t.dim() != 0)) {
-      check_same_device(op, t, written);
+    if (C10_UNLIKELY(!view.is_of_mps())) check(op, written);
+  }
+  C10_NOINLINE void check(const char* op, bool written) const {
+    if (original.defined() && (written || original.dim() != 0)) {
+      check_same_device(op, original, written);
     }
   }
   void list(profiler::Tensors& tensors) const { tensors.push_back(&original); }
@@ -256,7 +259,10 @@ struct OnBacking<Op, Result(Args...)> {
   template <class... P>
   static at::Tensor to_mps(at::Tensor&& result, const P&... parameters) {
     if (!result.defined() || result.device() != backing().device) return std::move(result);
-    if (is_fresh(result)) return relabel_fresh(std::move(result));
+    if (C10_LIKELY(is_fresh(result))) {
+      relabel_fresh(result);
+      return std::move(result);
+    }
     const at::Tensor* argument = nullptr;
     ((argument = argument ? argument : parameters.find(result)), ...);
     if (argument) return *argument;

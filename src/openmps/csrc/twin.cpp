@@ -1,5 +1,8 @@
 #include "twin.h"
 
+#include <array>
+#include <memory>
+
 #include "accountant.h"
 #include "backing.h"
 
@@ -25,6 +28,53 @@ c10::intrusive_ptr<StorageImpl> new_storage(size_t bytes, c10::DataPtr data,
                                           allocator, resizable);
 }
 
+// Memory of storages that are gone, for those to come: every operator has a result. Of one thread.
+struct KeptMemory {
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr size_t kMost = 0;  // so that a use after the end is found
+#else
+  static constexpr size_t kMost = 64;
+#endif
+  size_t count = 0;
+  std::array<void*, kMost> memory;
+
+  ~KeptMemory();
+};
+
+// A bare pointer in the static TLS block, as in header.cpp.
+__attribute__((tls_model("initial-exec"))) thread_local KeptMemory* g_kept = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local bool g_thread_ends = false;
+
+KeptMemory::~KeptMemory() {
+  g_kept = nullptr;
+  g_thread_ends = true;
+  while (count > 0) ::operator delete(memory[--count]);
+}
+
+C10_NOINLINE void* new_memory(size_t bytes) {
+  if (g_kept == nullptr && !g_thread_ends) {
+    thread_local const auto kept = std::make_unique<KeptMemory>();
+    g_kept = kept.get();
+  }
+  return ::operator new(bytes);
+}
+
+// The mps side of a result.
+struct ResultStorage final : StorageImpl {
+  using StorageImpl::StorageImpl;
+
+  static void* operator new(size_t bytes) {
+    auto* kept = g_kept;
+    if (kept == nullptr || kept->count == 0) return new_memory(bytes);
+    return kept->memory[--kept->count];
+  }
+  static void operator delete(void* memory) noexcept {
+    auto* kept = g_kept;
+    if (kept == nullptr || kept->count == KeptMemory::kMost) return ::operator delete(memory);
+    kept->memory[kept->count++] = memory;
+  }
+};
+
 }  // namespace
 
 c10::DataPtr allocate_with_twin(size_t bytes) {
@@ -49,11 +99,20 @@ c10::Storage backing_storage(const c10::Storage& mps) {
 }
 
 c10::Storage mps_storage(c10::Storage twin) {
-  const auto bytes = twin.nbytes();
-  count_in(*twin.unsafeGetStorageImpl());
-  const bool resizable = twin.resizable();
-  auto data = own_twin(c10::intrusive_ptr<StorageImpl>::reclaim(twin.unsafeReleaseStorageImpl()));
-  return new_storage(bytes, std::move(data), c10::GetAllocator(c10::kMPS), resizable);
+  make_twin(twin);
+  return twin;
+}
+
+void make_twin(c10::Storage& backing) {
+  auto& twin = *backing.unsafeGetStorageImpl();
+  count_in(twin);
+  auto* bytes = twin.mutable_data();
+  auto mps = c10::make_intrusive<ResultStorage>(
+      StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(twin.nbytes())),
+      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS),
+      twin.resizable());
+  backing.unsafeReleaseStorageImpl();  // the reference is the mps storage's
+  backing = c10::Storage(c10::intrusive_ptr<StorageImpl>(std::move(mps)));
 }
 
 void follow_twin(StorageImpl& mps) {

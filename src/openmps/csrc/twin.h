@@ -19,6 +19,9 @@ c10::Storage backing_storage(const c10::Storage& mps);
 // A new mps storage whose twin is `twin`.
 c10::Storage mps_storage(c10::Storage twin);
 
+// `backing` becomes the twin of a new mps storage, which takes its place.
+void make_twin(c10::Storage& backing);
+
 // After the twin was resized in place: makes the mps storage point at the twin's bytes again.
 // Throws a Mac's error if bytes that nobody counted before do not fit.
 void follow_twin(c10::StorageImpl& mps);

@@ -26,7 +26,7 @@ Tensor on_backing(const Tensor& tensor) {
 
 Tensor as_result(Tensor product, c10::ScalarType type) {
   if (product.scalar_type() != type) product = product.to(type);
-  return relabel_fresh(std::move(product));
+  return new_on_mps(std::move(product));
 }
 
 void check_activations(const char* function, const Tensor& A) {
