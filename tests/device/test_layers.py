@@ -124,6 +124,42 @@ def test_normalisation_agrees(name, training):
     assert_module_agrees(module, torch.randn(shape, requires_grad=True))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("affine", [True, False])
+def test_layer_norm_without_gradients_agrees(affine, dtype):
+    torch.manual_seed(0)
+    module = nn.LayerNorm([4, 6], elementwise_affine=affine, dtype=dtype)
+    data = torch.randn(3, 5, 4, 6, dtype=dtype)
+    with torch.no_grad():
+        assert_module_agrees(module, data)
+        assert_module_agrees(module, data.transpose(0, 1))
+        assert_module_agrees(module, data[:0])
+    with torch.inference_mode():
+        assert_module_agrees(module, data)
+
+
+def test_layer_norm_without_gradients_keeps_forward_derivatives():
+    torch.manual_seed(0)
+    weight, data, direction = torch.randn(6), torch.randn(4, 6), torch.randn(4, 6)
+
+    def derivative(device):
+        along = direction.to(device)
+        norm = lambda t: nn.functional.layer_norm(t, (6,), weight.to(device))  # noqa: E731
+        return torch.func.jvp(norm, (data.to(device),), (along,))
+
+    with torch.no_grad(), torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(data.to("mps"), direction.to("mps"))
+        normed = nn.functional.layer_norm(dual, (6,), weight.to("mps"))
+        tangent = torch.autograd.forward_ad.unpack_dual(normed).tangent
+    assert_matches(tangent, derivative("cpu")[1], rtol=1e-5, atol=1e-5)
+    assert_matches(derivative("mps"), derivative("cpu"), rtol=1e-5, atol=1e-5)
+
+
+def test_layer_norm_of_another_shape_raises_without_gradients():
+    with torch.no_grad(), pytest.raises(RuntimeError, match=r"expected input with shape \[\*, 5\]"):
+        nn.functional.layer_norm(torch.ones(2, 4, device="mps"), (5,))
+
+
 def test_batch_norm_of_one_value_per_channel_raises():
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         nn.BatchNorm1d(3).to("mps")(torch.ones(1, 3, device="mps"))

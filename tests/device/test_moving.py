@@ -49,6 +49,7 @@ CASTS = {
     "expanded": ((3, 1), lambda t: t.expand(3, 4)),
     "a_number": ((), lambda t: t),
     "empty": ((0, 3), lambda t: t),
+    "seven_dimensions": ((1, 2, 1, 2, 1, 2, 3), lambda t: t.transpose(1, 6)),
 }
 
 

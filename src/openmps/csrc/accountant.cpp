@@ -1,6 +1,6 @@
 #include "accountant.h"
 
-#include <c10/core/impl/COW.h>
+#include <c10/core/impl/COWDeleter.h>
 #include <c10/util/Exception.h>
 
 #include "backing.h"
@@ -18,7 +18,9 @@ void free_bytes(const memory::Bytes& bytes) {
   if (bytes.context != nullptr) bytes.release(bytes.context);
 }
 
-void release_buffer(void* buffer) { free_bytes(memory::give_back(static_cast<Buffer*>(buffer))); }
+[[gnu::hot]] void release_buffer(void* buffer) {
+  free_bytes(memory::give_back(static_cast<Buffer*>(buffer)));
+}
 
 // Also the CPU allocator's raw deleter: oneDNN's scratch memory comes as a bare address, and may
 // have been taken outside of any mps operator.
@@ -108,10 +110,10 @@ DataPtr allocate_counted(size_t bytes) {
   return {address, buffer, &release_buffer, device};
 }
 
-void count_in(c10::StorageImpl& backing) {
+[[gnu::hot]] void count_in(c10::StorageImpl& backing) {
   const auto& data = backing.data_ptr();
   if (is_counted(data) || data.get() == nullptr || backing.nbytes() == 0) return;
-  if (c10::impl::cow::is_cow_data_ptr(data)) return;  // its first owner's bytes
+  if (data.get_deleter() == &c10::impl::cow::cow_deleter) return;  // its first owner's bytes
   auto* buffer = memory::take(backing.nbytes());
   auto& bytes = backing._mutable_data_ptr_no_checks();  // the same bytes, with another owner
   void* address = bytes.get();

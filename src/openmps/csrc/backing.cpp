@@ -28,6 +28,9 @@ void choose_backing(c10::DeviceType type) {
   b.mps_bits = mps.raw_repr();
   b.backing_bits = c10::DispatchKeySet(component).raw_repr();
   b.foreign_bits = b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
+  const auto plain = mps | c10::DispatchKeySet(c10::DispatchKey::MPS) |
+                     c10::getAutogradRelatedKeySetFromBackend(BackendComponent::MPSBit);
+  b.plain_bits = plain.raw_repr();
   g_backing = b;
   g_backing_started = cpu;
 }

@@ -22,6 +22,7 @@ struct Backing {
   uint64_t mps_bits = 0;
   uint64_t backing_bits = 0;
   uint64_t foreign_bits = 0;  // backing_bits plus the backing device's autocast key
+  uint64_t plain_bits = 0;    // all that a strided mps tensor has which is nothing else besides
 
   bool is_cpu() const { return device.is_cpu(); }
 };

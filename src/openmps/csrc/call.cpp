@@ -125,7 +125,7 @@ c10::Storage Call::storage_to_mps(const c10::Storage& backing) {
 }
 
 at::Tensor Call::to_mps(at::Tensor result) {
-  if (!result.defined() || result.device() != backing().device) return result;
+  if (!is_backing(result)) return result;
   const bool plain = is_plain(result);
   if (plain && is_fresh(result)) {
     relabel_fresh(result);

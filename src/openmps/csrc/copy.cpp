@@ -6,6 +6,7 @@
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/resize_as.h>
+#include <ATen/record_function.h>
 #include <torch/library.h>
 
 #include "accountant.h"
@@ -68,7 +69,8 @@ Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
       memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve &&
       self.is_non_overlapping_and_dense();
   if (!stays || !as_it_lies || !is_common_float(self.scalar_type()) || !is_common_float(to) ||
-      profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation)) {
+      profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation) ||
+      at::hasCallbacks()) {
     return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
                                 memory_format);
   }

@@ -25,6 +25,7 @@
 #include <ATen/ops/native_layer_norm_ops.h>
 #include <ATen/ops/nll_loss_forward_ops.h>
 #include <ATen/ops/ones.h>
+#include <ATen/record_function.h>
 #include <torch/library.h>
 
 #include <array>
@@ -231,7 +232,7 @@ Tensor layer_norm(const Tensor& input, c10::SymIntArrayRef shape, const Optional
                   const OptionalTensor& bias, double epsilon, bool use_cudnn) {
   const bool at_once = is_mps(input) && is_plain(input) && is_common_float(input.scalar_type()) &&
                        !is_recorded(input) && fits(weight, input) && fits(bias, input) &&
-                       !profiler::wants(profiler::Kind::kOperation);
+                       !profiler::wants(profiler::Kind::kOperation) && !at::hasCallbacks();
   if (at_once) {
     Views view;
     try {

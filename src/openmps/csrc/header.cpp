@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <typeinfo>
 
 #include "rules.h"
 
@@ -28,17 +27,14 @@ struct Fields : TensorImpl {
   }
 
   // The same and allow_tensor_metadata_change(), for most tensors in a fourth of the time: offset,
-  // number, dtype, device and flags lie side by side, and are copied as they lie.
+  // number, dtype, device and flags lie side by side, and are copied as they lie. What has further
+  // keys may be of a class that asks others about its sizes.
   static C10_ALWAYS_INLINE void copy_geometry_and_permission(const TensorImpl& from,
                                                              TensorImpl& to) {
-    const bool plain = lie_together(from) && typeid(from) == typeid(TensorImpl) &&
-                       !from.is_python_dispatch() && (from.*(&Fields::extra_meta_)) == nullptr &&
-                       (to.*(&Fields::extra_meta_)) == nullptr;
-    if (C10_UNLIKELY(!plain)) {
-      copy_geometry(from, to);
-      to.set_allow_tensor_metadata_change(from.allow_tensor_metadata_change());
-      return;
-    }
+    const bool plain =
+        lie_together(from) && (from.key_set().raw_repr() & ~backing().plain_bits) == 0 &&
+        (from.*(&Fields::extra_meta_)) == nullptr && (to.*(&Fields::extra_meta_)) == nullptr;
+    if (C10_UNLIKELY(!plain)) return copy_one_by_one(from, to);
     to.*(&Fields::sizes_and_strides_) = from.*(&Fields::sizes_and_strides_);
     std::memcpy(static_cast<void*>(&(to.*(&Fields::storage_offset_))),
                 &(from.*(&Fields::storage_offset_)), kTogether);
@@ -46,6 +42,11 @@ struct Fields : TensorImpl {
 
  private:
   static constexpr std::ptrdiff_t kTogether = 24;  // flags in the last bytes; no room for a pointer
+
+  [[gnu::cold]] static void copy_one_by_one(const TensorImpl& from, TensorImpl& to) {
+    copy_geometry(from, to);
+    to.set_allow_tensor_metadata_change(from.allow_tensor_metadata_change());
+  }
 
   // Known to the compiler; false would be a torch that has arranged them in another way.
   static bool lie_together(const TensorImpl& t) {
@@ -101,7 +102,7 @@ at::Tensor new_header() {
                                              backing().device);
 }
 
-C10_NOINLINE at::Tensor one_more_header() {
+[[gnu::cold]] C10_NOINLINE at::Tensor one_more_header() {
   if (g_pool == nullptr) make_pool();
   return new_header();
 }
@@ -157,9 +158,9 @@ C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, Kind
   return view;
 }
 
-BackingView::BackingView(const at::Tensor& tensor) : view_(view_of(tensor, &kind_)) {}
+[[gnu::hot]] BackingView::BackingView(const at::Tensor& tensor) : view_(view_of(tensor, &kind_)) {}
 
-BackingView::~BackingView() {
+[[gnu::hot]] BackingView::~BackingView() {
   if (kind_ == Kind::kPassed) return;
   if (kind_ == Kind::kOwned) {
     recycle(std::move(view_));
@@ -193,7 +194,7 @@ void recycle(at::Tensor&& view) noexcept {
   put_back(std::move(view));
 }
 
-void relabel_fresh(at::Tensor& result) {
+[[gnu::hot]] void relabel_fresh(at::Tensor& result) {
   check_precision(result.scalar_type());
   auto& impl = *result.unsafeGetTensorImpl();
   make_twin(Fields::storage(impl));

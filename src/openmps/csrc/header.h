@@ -16,6 +16,12 @@ inline bool is_mps(const at::Tensor& t) {
          t.unsafeGetTensorImpl()->key_set().has_backend(c10::BackendComponent::MPSBit);
 }
 
+// Of the backing device.
+inline bool is_backing(const at::Tensor& t) {
+  return t.defined() &&
+         (t.unsafeGetTensorImpl()->key_set().raw_repr() & backing().backing_bits) != 0;
+}
+
 // Strided and neither nested nor quantized: one storage, one header. Sparse tensors are taken
 // apart in sparse.h.
 inline bool is_plain(const at::Tensor& t) {
@@ -76,8 +82,8 @@ at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage);
 at::Tensor new_on_mps(at::Tensor result);
 
 // Whether nobody but `result` can see its header or its bytes.
-inline bool is_fresh(const at::Tensor& result) {
-  return result.use_count() == 1 && result.storage().use_count() == 1;
+C10_ALWAYS_INLINE bool is_fresh(const at::Tensor& result) {
+  return result.use_count() == 1 && result.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1;
 }
 
 }  // namespace openmps

@@ -91,16 +91,18 @@ void survive_forks() {
                  [] { g_books.lock.unlock(); });
 }
 
+C10_NOINLINE void open_books() {
+  g_books.pools = open_pools();
+  survive_forks();
+}
+
 // The caller holds the lock.
-Pools& pools() {
-  if (g_books.pools == nullptr) {
-    g_books.pools = open_pools();
-    survive_forks();
-  }
+C10_ALWAYS_INLINE Pools& pools() {
+  if (C10_UNLIKELY(g_books.pools == nullptr)) open_books();
   return *g_books.pools;
 }
 
-Bytes give_back_locked(Buffer* buffer) {
+[[gnu::hot]] Bytes give_back_locked(Buffer* buffer) {
   const Bytes bytes{buffer->context, buffer->release};
   const auto size = buffer->size;
   const auto line = buffer->line;
@@ -113,7 +115,7 @@ Bytes give_back_locked(Buffer* buffer) {
 }
 
 // The line was found before the lock: finding it may wait for Python.
-Buffer* take_for_line(size_t bytes, ledger::Line line) {
+C10_NOINLINE Buffer* take_for_line(size_t bytes, ledger::Line line) {
   if (bytes >= mac().max_buffer_bytes && ledger::finds_all()) {
     ledger::add_from(line, ledger::Kind::kLimit, "buffer",
                      "Invalid buffer size: " + readable(bytes), bytes, 0);
@@ -137,13 +139,13 @@ c10::CachingAllocator::Stat to_torch(const Stat& from) {
 
 }  // namespace
 
-Buffer* take(size_t bytes) {
+[[gnu::hot]] Buffer* take(size_t bytes) {
   if (ledger::on()) return take_for_line(bytes, ledger::line());
   const Lock lock(g_books.lock);
   return pools().take(bytes);
 }
 
-Bytes give_back(Buffer* buffer) noexcept {
+[[gnu::hot]] Bytes give_back(Buffer* buffer) noexcept {
   const Lock lock(g_books.lock);
   return give_back_locked(buffer);
 }

@@ -175,15 +175,15 @@ class Pools {
   bool logs(uint32_t kind) const { return (settings_.verbosity & kind) != 0; }
 
   Settings settings_;
-  std::array<Pool, 2> pools_{Pool{/*small=*/true}, Pool{/*small=*/false}};
+  size_t high_limit_ = SIZE_MAX;
+  size_t low_limit_ = SIZE_MAX;
   Stat allocated_;  // buffers in use
   Stat reserved_;   // heaps
   double high_ratio_ = 0;
   double low_ratio_ = 0;
-  size_t high_limit_ = SIZE_MAX;
-  size_t low_limit_ = SIZE_MAX;
   uint64_t last_buffer_ = 0;
   uint64_t last_heap_ = 0;
+  std::array<Pool, 2> pools_{Pool{/*small=*/true}, Pool{/*small=*/false}};
 };
 
 // As PyTorch's allocators print sizes: "512 bytes", "1.50 KiB", "2.00 GiB".

@@ -258,7 +258,7 @@ struct OnBacking<Op, Result(Args...)> {
 
   template <class... P>
   static at::Tensor to_mps(at::Tensor&& result, const P&... parameters) {
-    if (!result.defined() || result.device() != backing().device) return std::move(result);
+    if (!is_backing(result)) return std::move(result);
     if (C10_LIKELY(is_fresh(result))) {
       relabel_fresh(result);
       return std::move(result);

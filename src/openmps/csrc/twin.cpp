@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "accountant.h"
+#include "allocator.h"
 #include "backing.h"
 
 namespace openmps {
@@ -12,7 +13,7 @@ namespace {
 using c10::StorageImpl;
 
 // Deleter of an mps DataPtr: gives up the mps side's reference to the twin.
-void release_twin(void* context) {
+[[gnu::hot]] void release_twin(void* context) {
   c10::intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl*>(context));
 }
 
@@ -103,14 +104,13 @@ c10::Storage mps_storage(c10::Storage twin) {
   return twin;
 }
 
-void make_twin(c10::Storage& backing) {
+[[gnu::hot]] void make_twin(c10::Storage& backing) {
   auto& twin = *backing.unsafeGetStorageImpl();
   count_in(twin);
   auto* bytes = twin.mutable_data();
   auto mps = c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(twin.nbytes())),
-      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS),
-      twin.resizable());
+      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), mps_allocator(), twin.resizable());
   backing.unsafeReleaseStorageImpl();  // the reference is the mps storage's
   backing = c10::Storage(c10::intrusive_ptr<StorageImpl>(std::move(mps)));
 }
