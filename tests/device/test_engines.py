@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -61,6 +63,59 @@ def test_hidden_gpus_are_named_as_the_cause(machine, monkeypatch) -> None:
     machine(gpus=0)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert "CUDA_VISIBLE_DEVICES is ''" in engine.probe("cuda").reason
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The files of a machine with two GPUs, of which a process has loaded the driver."""
+    for name, text in {
+        "proc/self/maps": "7f00-7f01 r-xp 0 08:01 9  /usr/lib/libcuda.so.580.65.06\n7f02 rw-p 0\n",
+        "proc/driver/nvidia/version": "NVRM version: Kernel Module  580.65.06  Release Build\n",
+        "dev/nvidia0": "",
+        "dev/nvidia1": "",
+        "dev/nvidiactl": "",
+        "dev/nvidia-uvm": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"),
+    [
+        (None, 2),
+        ("0", 1),
+        ("1,0", 2),
+        ("0,7,1", 1),
+        ("5", 0),
+        ("1,1", None),
+        ("", None),
+        ("-1", None),
+        ("GPU-8932f937", None),
+    ],
+)
+def test_gpus_are_counted_by_their_files(
+    root: Path, visible: str | None, count: int | None
+) -> None:
+    assert engine._count_files(root, visible) == count
+
+
+def test_a_kernel_with_another_driver_is_left_to_torch(root: Path) -> None:
+    (root / "proc/driver/nvidia/version").write_text("NVRM version: Kernel Module  570.86.10\n")
+    assert engine._count_files(root, None) is None
+
+
+@pytest.mark.parametrize("missing", ["proc/self/maps", "proc/driver/nvidia/version"])
+def test_a_machine_without_such_files_is_left_to_torch(root: Path, missing: str) -> None:
+    (root / missing).unlink()
+    assert engine._count_files(root, None) is None
+
+
+def test_a_machine_without_device_files_is_left_to_torch(root: Path) -> None:
+    (root / "dev/nvidia0").unlink()
+    (root / "dev/nvidia1").unlink()
+    assert engine._count_files(root, None) is None
 
 
 def test_no_such_engine() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 from openmps.errors import EngineUnavailable, SettingError
@@ -67,10 +70,39 @@ def gpu_count() -> int:
     """Asked once: in an active process torch.cuda has no GPUs to show."""
     import torch
 
+    counted = _count_files(Path("/"), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if counted is not None:
+        return counted
     try:
         return torch.cuda.device_count()
     except Exception:
         return 0
+
+
+def _count_files(root: Path, visible: str | None) -> int | None:
+    """The GPUs that have a device file, if the kernel's driver is the one that this process loaded;
+    None where that is not so simple. torch asks a library of NVIDIA that leaves a thread behind:
+    from then on Python warns of every fork."""
+    if visible is not None and not re.fullmatch(r"\d+(,\d+)*", visible):
+        return None
+    try:
+        loaded = re.search(r"/libcuda\.so\.([\d.]+)$", (root / "proc/self/maps").read_text(), re.M)
+        kernel = (root / "proc/driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    if loaded is None or loaded[1] not in kernel.split():
+        return None
+    files = [file for file in (root / "dev").glob("nvidia[0-9]*") if file.name[6:].isdigit()]
+    there = sum(os.access(file, os.R_OK | os.W_OK) for file in files)
+    if there == 0:
+        return None
+    if visible is None:
+        return there
+    numbers = [int(number) for number in visible.split(",")]
+    if len(set(numbers)) != len(numbers):
+        return None
+    # As CUDA reads it: a number that is no GPU hides all that follow.
+    return len(list(itertools.takewhile(lambda number: number < there, numbers)))
 
 
 def choose(name: str) -> str:
