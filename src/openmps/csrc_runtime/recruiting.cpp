@@ -15,14 +15,29 @@ namespace {
 // waker pays some microseconds. So much work pays for it; each further worker should have as much.
 constexpr double kWorthNs = 40'000;
 
-// Nanoseconds per thread in the last launch of a kernel, by its entry. Two kernels that share a
-// slot only disturb each other's guess.
-constexpr unsigned kSlots = 256;
-std::atomic<float> last_cost[kSlots];
+// Nanoseconds per thread in a kernel's last two launches, by its entry. The smaller one counts: one
+// that the machine interrupted says nothing, and help that comes late would make the next look
+// large, too. Two kernels that share a slot only disturb each other's guess.
+struct Costs {
+  std::atomic<float> last;
+  std::atomic<float> before;
 
-std::atomic<float>& slot_of(const Job& job) {
+  float guess() const {
+    const float first = last.load(std::memory_order_relaxed);
+    const float second = before.load(std::memory_order_relaxed);
+    return second == 0 || first < second ? first : second;
+  }
+  void add(float cost) {
+    before.store(last.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    last.store(cost, std::memory_order_relaxed);
+  }
+};
+constexpr unsigned kSlots = 256;
+Costs costs[kSlots];
+
+Costs& costs_of(const Job& job) {
   const uint64_t key = reinterpret_cast<uint64_t>(job.dispatch->entry) * 0x9e3779b97f4a7c15;
-  return last_cost[key >> 56];
+  return costs[key >> 56];
 }
 
 // For a kernel that never ran.
@@ -47,7 +62,7 @@ void start_recruiting(Job* job) {
   state.begin_ns = now_ns();
   state.possible = job->dispatch->workers > 1 && job->pieces.count() > 1;
   if (!state.possible) return;
-  float cost = slot_of(*job).load(std::memory_order_relaxed);
+  float cost = costs_of(*job).guess();
   if (cost == 0) cost = first_guess(job->dispatch->style);
   const double estimated_ns = static_cast<double>(job->pieces.threads()) * cost;
   if (estimated_ns > kWorthNs) recruit(job, estimated_ns);
@@ -75,7 +90,7 @@ void finish_recruiting(Job* job) {
   const double threads = static_cast<double>(job->pieces.threads()) /
                          static_cast<double>(job->pieces.count()) *
                          static_cast<double>(state.pieces_done);
-  slot_of(*job).store(static_cast<float>(elapsed / threads), std::memory_order_relaxed);
+  costs_of(*job).add(static_cast<float>(elapsed / threads));
 }
 
 }  // namespace openmps
