@@ -47,6 +47,7 @@ def test_synchronize_and_empty_cache_return_nothing():
 def test_events_time_the_work_between_them():
     start, end = torch.mps.Event(enable_timing=True), torch.mps.Event(enable_timing=True)
     start.record()
+    start.synchronize()  # a GPU comes to it a little later than the host
     torch.ones(100, device="mps").sum()
     time.sleep(0.02)
     end.record()
@@ -95,6 +96,7 @@ def test_generic_events():
     end = torch.Event("mps", enable_timing=True)
     assert start.device.type == "mps"
     start.record()
+    start.synchronize()
     time.sleep(0.005)
     end.record()
     end.synchronize()
