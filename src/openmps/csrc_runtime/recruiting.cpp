@@ -15,29 +15,14 @@ namespace {
 // waker pays some microseconds. So much work pays for it; each further worker should have as much.
 constexpr double kWorthNs = 40'000;
 
-// Nanoseconds per thread in a kernel's last two launches, by its entry. The smaller one counts: one
-// that the machine interrupted says nothing, and help that comes late would make the next look
-// large, too. Two kernels that share a slot only disturb each other's guess.
-struct Costs {
-  std::atomic<float> last;
-  std::atomic<float> before;
-
-  float guess() const {
-    const float first = last.load(std::memory_order_relaxed);
-    const float second = before.load(std::memory_order_relaxed);
-    return second == 0 || first < second ? first : second;
-  }
-  void add(float cost) {
-    before.store(last.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    last.store(cost, std::memory_order_relaxed);
-  }
-};
+// Nanoseconds per thread in the last launch of a kernel, by its entry. Two kernels that share a
+// slot only disturb each other's guess.
 constexpr unsigned kSlots = 256;
-Costs costs[kSlots];
+std::atomic<float> last_cost[kSlots];
 
-Costs& costs_of(const Job& job) {
+std::atomic<float>& slot_of(const Job& job) {
   const uint64_t key = reinterpret_cast<uint64_t>(job.dispatch->entry) * 0x9e3779b97f4a7c15;
-  return costs[key >> 56];
+  return last_cost[key >> 56];
 }
 
 // For a kernel that never ran.
@@ -51,8 +36,12 @@ void recruit(Job* job, double estimated_ns) {
   double seats = estimated_ns / kWorthNs;
   if (seats > job->dispatch->workers - 1) seats = job->dispatch->workers - 1;
   if (seats > static_cast<double>(pieces - 1)) seats = static_cast<double>(pieces - 1);
-  job->recruiting.opened = open_pool(job, static_cast<unsigned>(seats < 1 ? 1 : seats));
-  job->recruiting.possible = false;
+  Recruiting& state = job->recruiting;
+  const uint64_t before_ns = now_ns();
+  state.opened = open_pool(job, static_cast<unsigned>(seats < 1 ? 1 : seats));
+  state.possible = false;
+  // No part of the kernel's cost: whoever is woken may get this very core first.
+  state.begin_ns += now_ns() - before_ns;
 }
 
 }  // namespace
@@ -62,7 +51,7 @@ void start_recruiting(Job* job) {
   state.begin_ns = now_ns();
   state.possible = job->dispatch->workers > 1 && job->pieces.count() > 1;
   if (!state.possible) return;
-  float cost = costs_of(*job).guess();
+  float cost = slot_of(*job).load(std::memory_order_relaxed);
   if (cost == 0) cost = first_guess(job->dispatch->style);
   const double estimated_ns = static_cast<double>(job->pieces.threads()) * cost;
   if (estimated_ns > kWorthNs) recruit(job, estimated_ns);
@@ -85,12 +74,15 @@ void consider_recruiting(Job* job, Worker* worker, uint64_t pieces_done) {
 
 void finish_recruiting(Job* job) {
   const Recruiting& state = job->recruiting;
-  if (job->dispatch->workers <= 1 || state.pieces_done == 0 || job->stop.load() != kFine) return;
+  if (job->dispatch->workers <= 1 || job->stop.load() != kFine) return;
   const double elapsed = static_cast<double>(now_ns() - state.begin_ns);
-  const double threads = static_cast<double>(job->pieces.threads()) /
-                         static_cast<double>(job->pieces.count()) *
-                         static_cast<double>(state.pieces_done);
-  costs_of(*job).add(static_cast<float>(elapsed / threads));
+  double threads = static_cast<double>(job->pieces.threads());
+  // If the others left nothing to do, they took no longer than this for all of it. To learn nothing
+  // would be to wake them for ever.
+  if (state.pieces_done > 0) {
+    threads *= static_cast<double>(state.pieces_done) / static_cast<double>(job->pieces.count());
+  }
+  slot_of(*job).store(static_cast<float>(elapsed / threads), std::memory_order_relaxed);
 }
 
 }  // namespace openmps

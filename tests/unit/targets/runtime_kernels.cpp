@@ -37,6 +37,10 @@ PLAIN(slow_count) {
     add(BUFFER(unsigned, 0), 1u);
   }
 }
+PLAIN(spin) {
+  for (volatile unsigned i = 0; i < *BUFFER(unsigned, 0); ++i) {
+  }
+}
 PLAIN(read_at) { BUFFER(unsigned, 1)[0] = ((unsigned char*)l->buffers[0])[*BUFFER(long, 2)]; }
 PLAIN(write_at) { ((unsigned char*)l->buffers[0])[*BUFFER(long, 2)] = 7; }
 PLAIN(read_wild) { BUFFER(unsigned, 1)[0] = *(unsigned*)0x123456789000; }

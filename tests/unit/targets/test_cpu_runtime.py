@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,20 @@ def test_small_launches_stay_in_their_thread(kernels: Kernels) -> None:
         workers.append(kernels.runtime.last_report().workers)
     # One that the machine interrupts looks large.
     assert sorted(workers)[10] == 1
+
+
+def test_small_launches_after_large_ones_stay_in_their_thread(kernels: Kernels) -> None:
+    def workers(turns: int) -> int:
+        buffer = np.array([turns], np.uint32)
+        kernels.call("spin", BOXES, (10_000, 1, 1), (32, 1, 1), buffer, workers=2)
+        return kernels.runtime.last_report().workers
+
+    small = []
+    for _ in range(10):
+        assert workers(100_000) == 2
+        time.sleep(0.003)  # the helper sleeps again, and wakes on the core of whom it is to help
+        small += [workers(0) for _ in range(21)]
+    assert sorted(small)[len(small) // 2] == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])
