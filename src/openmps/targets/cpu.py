@@ -32,7 +32,8 @@ from openmps.build.shader_compiler import (
 from openmps.build.store import Store
 from openmps.emit.entry import emit_check, emit_kernel
 from openmps.emit.ir import UnsupportedIR
-from openmps.emit.lanes import VARIABLES, uses, vectorise
+from openmps.emit.lane_module import VARIABLES
+from openmps.emit.lanes import uses, vectorise
 from openmps.emit.sites import number_sites
 from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
 from openmps.msl.compiler_messages import explain
