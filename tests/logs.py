@@ -1,4 +1,5 @@
-"""What a folder of pytest's logs says, in a page: failing tests, files that died, totals.
+"""What a folder of pytest's logs says, in a page: why tests were skipped, failing tests, files that
+died, totals.
 
     python tests/logs.py FOLDER
 
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|xfailed|xpassed|error)s?\b")
 TOTAL = re.compile(r"^(?:=+ )?\d+ \w+.* in [\d.]+s")
+SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)")
 STATUS = re.compile(r"^exit status (\d+)$")
 NO_TESTS = 5  # pytest's status when a file, or a shard of it, has none
 DIED_LINES = 15
@@ -23,6 +25,7 @@ DIED_LINES = 15
 class Log(NamedTuple):
     name: str
     counts: Counter[str]
+    skips: Counter[str]  # by their reason
     failures: list[str]  # pytest's own lines: FAILED path::test - reason
     ending: list[str]  # the last lines, where pytest did not come to its end
 
@@ -39,9 +42,13 @@ def read(name: str, text: str) -> Log:
     for line in lines:
         if TOTAL.match(line):
             counts = Counter({word: int(number) for number, word in COUNT.findall(line)})
+    skips: Counter[str] = Counter()
+    for line in lines:
+        if skipped := SKIPPED.match(line):
+            skips[skipped[2]] += int(skipped[1])
     failures = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
     ended = code in (0, NO_TESTS) or (code == 1 and bool(failures))
-    return Log(name, counts, failures, [] if ended else lines[-DIED_LINES:] or ["(nothing)"])
+    return Log(name, counts, skips, failures, [] if ended else lines[-DIED_LINES:] or ["(nothing)"])
 
 
 def totals(engine: str, logs: list[Log]) -> str:
@@ -54,7 +61,8 @@ def totals(engine: str, logs: list[Log]) -> str:
 
 
 def report(logs: list[Log]) -> list[str]:
-    lines = []
+    skips = sum((log.skips for log in logs), Counter())
+    lines = [f"{count:4} skipped: {reason}"[:240] for reason, count in skips.most_common()]
     for log in logs:
         if log.good:
             continue

@@ -1,6 +1,8 @@
 // bincount as a Mac has it: the counts have the weights' dtype, where the CPU's are double
 // precision.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "rules.h"

@@ -305,7 +305,7 @@ void add_to_each(at::TensorList tensors, const at::Scalar& number) {
 }
 
 template <class Op>
-void add(torch::Library& library) {
+void run_on_backing(torch::Library& library) {
   const std::string overload = Op::overload_name;
   const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
   library.impl(name.c_str(), &OnBacking<Op>::run);
@@ -318,12 +318,12 @@ void register_gpu_operators() {
   auto& m =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
   // What attention.cpp chooses among.
-  add<at::_ops::_scaled_dot_product_flash_attention>(m);
-  add<at::_ops::_scaled_dot_product_flash_attention_backward>(m);
-  add<at::_ops::_scaled_dot_product_efficient_attention>(m);
-  add<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
-  add<at::_ops::_scaled_dot_product_cudnn_attention>(m);
-  add<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_flash_attention>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_flash_attention_backward>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_efficient_attention>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_cudnn_attention>(m);
+  run_on_backing<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
   m.impl("native_batch_norm", batch_norm);
   m.impl("native_batch_norm_backward", batch_norm_backward);
   m.impl("embedding", embedding);
@@ -332,7 +332,7 @@ void register_gpu_operators() {
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
   m.impl("_foreach_add_.Scalar", add_to_each);
-  add<at::_ops::native_dropout_backward>(m);
+  run_on_backing<at::_ops::native_dropout_backward>(m);
   m.impl("dropout", dropout);
   m.impl("layer_norm", layer_norm);
   auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,

@@ -1,6 +1,8 @@
 // Products with weights of 4 or 8 bits, packed as on a Mac. Weights become float32 and are
 // multiplied as such, which is how Apple's kernels accumulate.
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <torch/library.h>
 
 #include "header.h"
