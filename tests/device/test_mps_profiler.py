@@ -1,6 +1,7 @@
 """torch.mps.profiler and PyTorch's profiling variables: native lines, tables and errors; traces.
 
-Most run in processes of their own, because the variables are read once.
+Most run in processes of their own, because the variables are read once: at the first use of the
+device. So these are forks of one process that has activated it and never uses it.
 """
 
 from __future__ import annotations
@@ -11,16 +12,71 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
-Python = Callable[..., "subprocess.CompletedProcess[str]"]
-
 SETUP = "import openmps; openmps.activate(engine='cpu')\nimport torch\n"
+# A line of its input is a program, and one of its output the exit status of the fork that ran it.
+FORKS = """
+import json, os, sys
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+task = json.loads(line)
+os.chdir(task["folder"])
+os.environ.update(task["variables"])
+for number, file in enumerate((os.devnull, *task["streams"])):
+    os.dup2(os.open(file, os.O_RDWR | os.O_CREAT), number)
+exec(compile(task["code"], "<string>", "exec"), {"torch": torch, "__name__": "__main__"})
+"""
+
+
+BUILDING = {"OPENMPS_CXX", "OPENMPS_CXXFLAGS", "OPENMPS_CACHE_DIR", "OPENMPS_SHADER_CXX"}
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Python = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[subprocess.Popen[str]]:
+    with start(FORKS) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture
+def python(
+    forks: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Python:
+    """Runs code that has torch and the device, in an empty folder."""
+
+    def run(code: str, **variables: str) -> Done:
+        streams = [tmp_path_factory.mktemp("streams") / name for name in ("out", "err")]
+        task = {"code": code, "variables": variables, "folder": str(tmp_path)}
+        assert forks.stdin is not None
+        assert forks.stdout is not None
+        forks.stdin.write(json.dumps({**task, "streams": list(map(str, streams))}) + "\n")
+        forks.stdin.flush()
+        return Done(int(forks.stdout.readline()), *(file.read_text() for file in streams))
+
+    return run
+
+
 MS = r"\d+\.\d{3}"
 
 WORK = """
@@ -35,7 +91,7 @@ n = z[0].item()
 
 
 def stderr(python: Python, code: str, **variables: str) -> list[str]:
-    done = python("-c", SETUP + code, **variables)
+    done = python(code, **variables)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()
 
@@ -293,7 +349,11 @@ print("done", flush=True)
 
 
 def start(code: str, **variables: str) -> subprocess.Popen[str]:
-    clean = {key: value for key, value in os.environ.items() if key != "OPENMPS"}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if key in BUILDING or not key.startswith(("OPENMPS", "PYTORCH"))
+    }
     # However the suite was started: a shell's background jobs ignore Ctrl-C.
     python_handler = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
     return subprocess.Popen(
@@ -384,7 +444,7 @@ for use in (lambda: x + x, lambda: x.cpu(), lambda: x[0].item(), lambda: torch.e
     except RuntimeError as error:
         print(error)
 """
-    done = python("-c", SETUP + code, **{variable: value})
+    done = python(code, **{variable: value})
     assert (done.stdout.splitlines(), done.stderr) == ([text] * 6, "")
 
 
@@ -527,13 +587,28 @@ for operator in (torch.relu, torch.exp2):
     ]
 
 
+def test_a_fork_does_not_write_its_parents_trace(python: Python) -> None:
+    code = """
+import os
+torch.mps.profiler.start()
+torch.relu(torch.empty(2, device="mps"))
+if child := os.fork():
+    print(os.waitpid(child, 0)[1])
+    torch.mps.profiler.stop()
+"""
+    done = python(code)
+    assert done.stdout == "0\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("openmps: trace of 1 record in ")
+
+
 def test_a_trace_that_cannot_be_written_is_told(python: Python) -> None:
     code = """
 with torch.mps.profiler.profile():
     torch.relu(torch.empty(2, device="mps"))
 print("goes on")
 """
-    done = python("-c", SETUP + code, OPENMPS_TRACE_FILE="nowhere/trace.json")
+    done = python(code, OPENMPS_TRACE_FILE="nowhere/trace.json")
     assert done.stdout == "goes on\n"
     assert done.stderr == (
         "openmps: the trace could not be written: [Errno 2] No such file or directory: "
@@ -591,7 +666,7 @@ try:
 except RuntimeError as error:
     print(repr(str(error)))
 """
-    done = python("-c", SETUP + code, PYTORCH_MPS_TRACE_SIGNPOSTS="0x10000")
+    done = python(code, PYTORCH_MPS_TRACE_SIGNPOSTS="0x10000")
     assert done.stdout == "'Tracing Signposts is already enabled '\n"
 
 

@@ -44,6 +44,7 @@ struct State {
   Log log;
   Recordings recordings;
   std::optional<int> trace;  // the recording that torch.mps.profiler has open
+  pid_t tracing = 0;         // the process that opened it
   Trace open_trace;
   std::optional<Trace> finished;
   std::unordered_map<const void*, uint64_t> buffer_ids;
@@ -87,6 +88,7 @@ void open_trace(State& s) {
                   (s.options.trace & Options::kUseIntervals) != 0,
                   {}};
   s.trace = s.recordings.open(s.options.traced_kinds());
+  s.tracing = getpid();
 }
 
 void close_trace(State& s) {
@@ -431,6 +433,7 @@ std::optional<Trace> take_trace() {
   const std::lock_guard<std::mutex> lock(s.mutex);
   close_trace(s);
   update_wanted(s);
+  if (s.tracing != getpid()) s.finished.reset();  // a child of fork() has its parent's records
   return std::exchange(s.finished, std::nullopt);
 }
 

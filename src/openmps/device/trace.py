@@ -62,9 +62,8 @@ class Tracer:
         self._start = start
         self._stop = stop
         self._numbers = count()
-        self._process = os.getpid()
         # PYTORCH_MPS_TRACE_SIGNPOSTS traces without any call.
-        atexit.register(self._write_at_exit)
+        atexit.register(self._write)
 
     def start(self, mode: str, wait: bool, /) -> None:
         self._start(mode, wait)
@@ -95,10 +94,6 @@ class Tracer:
             launch.start_ns,
             launch.end_ns,
         )
-
-    def _write_at_exit(self) -> None:
-        if os.getpid() == self._process:  # a forked child has its parent's records
-            self._write()
 
     def _write(self) -> None:
         trace = self._core.take_trace()
