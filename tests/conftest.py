@@ -42,29 +42,6 @@ if ENGINE == "cuda":
     torch.backends.cudnn.allow_tf32 = False
 
 
-# What takes a minute or so, longest first. Files are dealt out in order, and the last to start
-# would otherwise keep one core busy alone.
-LONG_FILES = (
-    "operators/test_operator_database.py",
-    "device/test_mps_profiler.py",
-    "docs/test_snippets.py",
-    "packaging/test_wheel.py",
-    "activation/test_three_ways.py",
-    "cli/test_check.py",
-    "ecosystem/test_glue.py",
-    "stress/test_threads_for_a_minute.py",
-    "kernels/test_kernels.py",
-    "shader/test_cpp_extension.py",
-    "cli/test_endings.py",
-    "device/test_random.py",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {str(Path(__file__).parent / name): k for k, name in enumerate(LONG_FILES)}
-    items.sort(key=lambda item: place.get(str(item.path), len(place)))
-
-
 @pytest.fixture(scope="session")
 def engine() -> str:
     """Where mps tensors live: "cpu" or "cuda"."""
