@@ -569,7 +569,7 @@ def _free_bytes():
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
 
 
-@pytest.mark.skipif(_free_bytes() < 5 * 2**30, reason="takes a tensor of 2 GiB")
+@pytest.mark.skipif(_free_bytes() < 5 * 2**30, reason="needs 5 GiB of free memory")
 def test_more_than_two_gigabytes_are_drawn_in_halves():
     count = 2**31 + 6
     half = count // 2

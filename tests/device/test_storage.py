@@ -212,7 +212,10 @@ def test_resizing_an_mps_storage_is_refused_as_on_a_mac():
     assert storage.nbytes() == 16
 
 
-@pytest.mark.skipif(not hasattr(torch.mps, "_host_alias_storage"), reason="this torch lacks it")
+@pytest.mark.skipif(
+    not hasattr(torch.mps, "_host_alias_storage"),
+    reason="this torch has no torch.mps._host_alias_storage",
+)
 def test_torch_mps_offers_the_host_alias():
     tensor = torch.arange(4.0, device="mps")
     alias = torch.mps._host_alias_storage(tensor.untyped_storage())

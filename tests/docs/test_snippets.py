@@ -210,7 +210,7 @@ def test_commands(page: Page, outcome: Any, request: pytest.FixtureRequest) -> N
 
 @pages_with("yaml")
 def test_workflows(page: Page, outcome: Any, request: pytest.FixtureRequest) -> None:
-    pytest.importorskip("yaml")
+    pytest.importorskip("yaml", reason="PyYAML is not installed: scripts/setup docs")
     outcome(request.node.name)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("safetensors")
+pytest.importorskip("safetensors", reason="scripts/setup ecosystem")
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
