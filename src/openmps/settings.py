@@ -25,7 +25,10 @@ MAC = Setting("OPENMPS_MAC", "M4 16GB", "The Mac to behave as: a chip and a memo
 MACOS = Setting("OPENMPS_MACOS", "26.0", "The macOS release of that Mac.")
 STRICT = Setting("OPENMPS_STRICT", "1", "0 runs what a Mac would refuse: operators and dtypes.")
 AUTOCAST = Setting(
-    "OPENMPS_AUTOCAST", "mac", "Batch norms under autocast: mac, in float32; cuda, as torch there."
+    "OPENMPS_AUTOCAST",
+    "auto",
+    "Batch norms under autocast: mac, in float32; narrow, float32 that is rounded to bfloat16; "
+    "cuda, with CUDA's dtypes; auto, narrow on a GPU.",
 )
 SHIMS = Setting(
     "OPENMPS_SHIMS", "1", "0 leaves libraries that ask whether the machine is Apple's as they are."
@@ -94,16 +97,18 @@ def has_shims() -> bool:
     return _is_on(SHIMS)
 
 
-def autocasts_as_cuda() -> bool:
-    """Whether batch norms keep the low precision that autocast gave their input."""
+def autocast(engine: str) -> str:
+    """How batch norms are taken under autocast: mac, narrow or cuda."""
     value = AUTOCAST.read().lower()
-    if value not in ("mac", "cuda"):
+    if value == "auto":
+        return "narrow" if engine == "cuda" else "mac"
+    if value not in ("mac", "narrow", "cuda"):
         raise SettingError(
-            f"{AUTOCAST.variable} must be mac or cuda",
+            f"{AUTOCAST.variable} must be auto, mac, narrow or cuda",
             found=repr(value),
             next_step=f"set {AUTOCAST.variable} to one of them, or leave it out",
         )
-    return value == "cuda"
+    return value
 
 
 def _is_on(setting: Setting) -> bool:

@@ -100,14 +100,16 @@ void install_accountant() {
 
 DataPtr allocate_counted(size_t bytes) {
   ensure_backing_started();
-  auto* allocator = backing_allocator();
-  if (bytes == 0) return allocator->allocate(0);
-  auto* buffer = memory::take(bytes);
-  auto data = take_bytes(allocator, bytes, buffer);
+  if (bytes == 0) return backing_allocator()->allocate(0);
+  return allocate_behind(memory::take(bytes), bytes);
+}
+
+DataPtr allocate_behind(Buffer* entry, size_t bytes) {
+  auto data = take_bytes(backing_allocator(), bytes, entry);
   void* address = data.get();
   const auto device = data.device();
-  put_behind(buffer, std::move(data));
-  return {address, buffer, &release_buffer, device};
+  put_behind(entry, std::move(data));
+  return {address, entry, &release_buffer, device};
 }
 
 [[gnu::hot]] void count_in(c10::StorageImpl& backing) {
@@ -119,6 +121,20 @@ DataPtr allocate_counted(size_t bytes) {
   void* address = bytes.get();
   put_behind(buffer, std::move(bytes));
   bytes = DataPtr(address, buffer, &release_buffer, bytes.device());
+}
+
+Buffer* take_entry(c10::StorageImpl& backing) noexcept {
+  auto& data = backing._mutable_data_ptr_no_checks();
+  if (!is_counted(data)) return nullptr;
+  auto* entry = data.get_deleter() == &release_buffer ? static_cast<Buffer*>(data.get_context())
+                                                      : memory::forget_address(data.get());
+  if (entry == nullptr) return nullptr;
+  void* address = data.get();
+  const auto device = data.device();
+  data.release_context();
+  data = DataPtr(address, std::exchange(entry->context, nullptr),
+                 std::exchange(entry->release, nullptr), device);
+  return entry;
 }
 
 }  // namespace openmps

@@ -10,6 +10,8 @@
 
 namespace openmps {
 
+struct Buffer;
+
 // Read at every CPU allocation of the process: a bare flag in the static TLS block costs one load.
 inline __attribute__((tls_model("initial-exec"))) thread_local bool g_counting = false;
 
@@ -30,8 +32,14 @@ void install_accountant();
 
 // Backing memory for an mps storage. Throws a Mac's error, and takes nothing, if it does not fit.
 c10::DataPtr allocate_counted(size_t bytes);
+// The same for bytes that are in the books already.
+c10::DataPtr allocate_behind(Buffer* entry, size_t bytes);
 
 // Enters the bytes of a backing storage, unless they were.
 void count_in(c10::StorageImpl& backing);
+
+// Takes the entry in the books away from the bytes of a backing storage, which stay where they are.
+// nullptr if there was none.
+Buffer* take_entry(c10::StorageImpl& backing) noexcept;
 
 }  // namespace openmps

@@ -3,6 +3,7 @@
 #include "allocator.h"
 
 #include "backing.h"
+#include "held.h"
 #include "mac.h"
 #include "memory.h"
 #include "reports.h"
@@ -17,6 +18,7 @@ struct Allocator final : c10::DeviceAllocator {
   // No raw_deleter: a bare pointer does not say which twin owns it.
 
   void copy_data(void* destination, const void* source, std::size_t bytes) const override {
+    if (held::write_copy(destination, source, bytes)) return;
     backing_allocator()->copy_data(destination, source, bytes);
   }
 

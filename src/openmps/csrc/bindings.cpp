@@ -10,10 +10,12 @@
 
 #include "accountant.h"
 #include "attention.h"
+#include "autocast.h"
 #include "backing.h"
 #include "boxed.h"
 #include "gpu_operators.h"
 #include "header.h"
+#include "held.h"
 #include "hooks.h"
 #include "layers.h"
 #include "ledger.h"
@@ -129,6 +131,14 @@ PyObject* widen(PyObject*, PyObject* args) {
   END_HANDLE_TH_ERRORS
 }
 
+// After activate.
+PyObject* narrow_autocast(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  narrow_batch_norms();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 // Natively _mps_host_alias_storage: a CPU storage over the bytes of an mps storage.
 PyObject* host_alias_storage(PyObject*, PyObject* object) {
   HANDLE_TH_ERRORS
@@ -137,6 +147,7 @@ PyObject* host_alias_storage(PyObject*, PyObject* object) {
   const auto& mps = THPStorage_Unpack(object);
   TORCH_CHECK_VALUE(mps.device().is_mps(),
                     "getHostAliasStorage: expected an MPS storage, got device=", mps.device());
+  held::write(mps);
   TORCH_CHECK(twin_of(*mps.unsafeGetStorageImpl()) != nullptr,
               "getHostAliasStorage: storage was not allocated by the MPSAllocator");
   TORCH_CHECK(backing().is_cpu(),
@@ -466,6 +477,7 @@ PyMethodDef g_methods[] = {
     {"provide_kernels", provide_kernels, METH_O, nullptr},
     {"refuse", refuse, METH_VARARGS, nullptr},
     {"widen", widen, METH_VARARGS, nullptr},
+    {"narrow_autocast", narrow_autocast, METH_NOARGS, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},
     {"tensor_extent", tensor_extent, METH_O, nullptr},
     {"error_buffer", error_buffer, METH_NOARGS, nullptr},

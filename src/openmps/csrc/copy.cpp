@@ -12,6 +12,7 @@
 #include "accountant.h"
 #include "gpu_errors.h"
 #include "header.h"
+#include "held.h"
 #include "profiler.h"
 #include "reports.h"
 
@@ -46,7 +47,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
     scope.begin_copy(self, source, non_blocking);
   }
   BackingView to(self);
-  BackingView from(source);
+  BackingView from(source, /*written=*/false);
   try {
     at::_ops::copy_::redispatch(backing().keys, to.get(), from.get(), non_blocking);
   } catch (const c10::Error& error) {
@@ -54,6 +55,12 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   }
   if (!non_blocking && is_mps(self) != is_mps(source)) raise_report();
   return self;
+}
+
+// The two dtypes as which images are shown.
+bool are_shown(c10::ScalarType from, c10::ScalarType to) {
+  return (from == c10::kFloat && to == c10::kBFloat16) ||
+         (from == c10::kBFloat16 && to == c10::kFloat);
 }
 
 // What autocast does to every weight at every step, in one go: a backing tensor takes the copy, and
@@ -68,13 +75,18 @@ Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
   const bool as_it_lies =
       memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve &&
       self.is_non_overlapping_and_dense();
-  if (!stays || !as_it_lies || !is_common_float(self.scalar_type()) || !is_common_float(to) ||
-      profiler::wants(profiler::Kind::kCopy) || profiler::wants(profiler::Kind::kOperation) ||
-      at::hasCallbacks()) {
+  const bool usual = stays && as_it_lies && is_common_float(self.scalar_type()) &&
+                     is_common_float(to) && !profiler::wants(profiler::Kind::kCopy) &&
+                     !profiler::wants(profiler::Kind::kOperation);
+  if (C10_UNLIKELY(held::any()) && usual && are_shown(self.scalar_type(), to)) {
+    auto shown = held::shown_as(self, to);
+    if (shown.defined()) return shown;
+  }
+  if (!usual || at::hasCallbacks()) {
     return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
                                 memory_format);
   }
-  const BackingView from(self);
+  const BackingView from(self, /*written=*/false);
   try {
     const Counting counting;
     Tensor result = at::detail::empty_strided_generic(self.sizes(), self.strides(),

@@ -33,7 +33,7 @@
 
 #include "generator.h"
 #include "guards.h"
-#include "redispatch.h"
+#include "narrow.h"
 
 namespace openmps {
 namespace {
@@ -81,11 +81,17 @@ class Views {
   OptionalTensor operator()(const OptionalTensor& tensor) {
     return tensor ? OptionalTensor((*this)(*tensor)) : tensor;
   }
+  // Rounded to bfloat16, if only because it is held so.
+  const Tensor& narrow(const Tensor& tensor) {
+    return images_.at(image_count_++).emplace("aten::native_batch_norm", tensor).pass();
+  }
 
  private:
   static constexpr size_t kMost = 8;
   std::array<std::optional<BackingView>, kMost> views_;
   size_t count_ = 0;
+  std::array<std::optional<NarrowParameter<const Tensor&>>, 2> images_;
+  size_t image_count_ = 0;
 };
 
 std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
@@ -101,17 +107,20 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm", "", {&input});
   }
+  const bool narrow = held::is_held(input, at::kFloat);
   Views view;
   try {
     auto [out, mean, deviation, reserve, implementation] = [&] {
       const Counting counting;
-      return at::_batch_norm_impl_index(view(input), view(weight), view(bias), view(running_mean),
-                                        view(running_variance), training, momentum, epsilon,
+      return at::_batch_norm_impl_index(narrow ? view.narrow(input) : view(input), view(weight),
+                                        view(bias), view(running_mean), view(running_variance),
+                                        training, momentum, epsilon,
                                         at::globalContext().userEnabledCuDNN());
     }();
     auto saved = new_on_mps(std::move(mean));
     if (implementation != 0 && saved.defined()) remember(saved, implementation, reserve);
-    return {new_on_mps(std::move(out)), saved, new_on_mps(std::move(deviation))};
+    return {narrow ? held::new_float(out) : new_on_mps(std::move(out)), saved,
+            new_on_mps(std::move(deviation))};
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }
@@ -124,7 +133,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
     double epsilon, std::array<bool, 3> wanted) {
   const auto* known = saved_mean && saved_mean->defined() ? recall(*saved_mean) : nullptr;
   if (known == nullptr) {
-    return OnBacking<at::_ops::native_batch_norm_backward>::run(
+    return Narrow<at::_ops::native_batch_norm_backward, 0b10, 0b01>::run(
         gradient, input, weight, running_mean, running_variance, saved_mean, saved_deviation,
         training, epsilon, wanted);
   }
@@ -132,17 +141,20 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm_backward", "", {&gradient, &input});
   }
+  const bool narrow = held::is_held(input, at::kFloat);
   Views view;
   try {
     auto [for_input, for_weight, for_bias] = [&] {
       const Counting counting;
       return at::_batch_norm_impl_index_backward(
-          known->implementation, view(input), view(gradient), view(weight), view(running_mean),
+          known->implementation, narrow ? view.narrow(input) : view(input),
+          narrow ? view.narrow(gradient) : view(gradient), view(weight), view(running_mean),
           view(running_variance), view(saved_mean), view(saved_deviation), training, epsilon,
           wanted, known->reserve);
     }();
-    return {new_on_mps(std::move(for_input)), new_on_mps(std::move(for_weight)),
-            new_on_mps(std::move(for_bias))};
+    const bool shown = narrow && for_input.defined();
+    return {shown ? held::new_float(for_input) : new_on_mps(std::move(for_input)),
+            new_on_mps(std::move(for_weight)), new_on_mps(std::move(for_bias))};
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "held.h"
 #include "rules.h"
 
 namespace openmps {
@@ -19,6 +20,10 @@ struct Fields : TensorImpl {
   static c10::Storage& storage(TensorImpl& t) { return t.*(&Fields::storage_); }
   static DispatchKeySet& keys(TensorImpl& t) { return t.*(&Fields::key_set_); }
   static void set_device(TensorImpl& t, c10::Device device) { t.*(&Fields::device_opt_) = device; }
+  static void set_bytes(TensorImpl& t, c10::Storage storage, c10::ScalarType type) {
+    t.*(&Fields::storage_) = std::move(storage);
+    t.*(&Fields::data_type_) = c10::scalarTypeToTypeMeta(type);
+  }
 
   // All but storage, keys and version counter. Cheaper than shallow_copy_from, which copies those
   // three only for us to replace them.
@@ -145,20 +150,35 @@ at::Tensor backing_view(const at::Tensor& mps) {
   return view;
 }
 
-C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, Kind* kind) {
+at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::ScalarType type) {
+  auto view = view_without_storage(mps);
+  Fields::set_bytes(*view.unsafeGetTensorImpl(), std::move(storage), type);
+  return view;
+}
+
+// Of a tensor whose bytes came from elsewhere, or that has none (held.h).
+[[gnu::cold]] C10_NOINLINE at::Tensor BackingView::unusual_view_of(const at::Tensor& tensor,
+                                                                   bool written) {
+  auto image = written ? at::Tensor() : held::image(tensor, c10::kBFloat16);
+  return image.defined() ? image : backing_view(tensor);
+}
+
+C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, bool written,
+                                                  Kind* kind) {
   *kind = Kind::kPassed;
   if (!is_mps(tensor)) return tensor;
   const auto& source = tensor.unsafeGetTensorImpl()->unsafe_storage();
   auto* twin = twin_of(*source.unsafeGetStorageImpl());
   *kind = twin == nullptr ? Kind::kOwned : Kind::kBorrowed;
-  if (C10_UNLIKELY(twin == nullptr)) return backing_view(tensor);
+  if (C10_UNLIKELY(twin == nullptr)) return unusual_view_of(tensor, written);
   auto view = view_without_storage(tensor);
   Fields::storage(*view.unsafeGetTensorImpl()) =
       c10::intrusive_ptr<c10::StorageImpl>::reclaim(twin);
   return view;
 }
 
-[[gnu::hot]] BackingView::BackingView(const at::Tensor& tensor) : view_(view_of(tensor, &kind_)) {}
+[[gnu::hot]] BackingView::BackingView(const at::Tensor& tensor, bool written)
+    : view_(view_of(tensor, written, &kind_)) {}
 
 [[gnu::hot]] BackingView::~BackingView() {
   if (kind_ == Kind::kPassed) return;
@@ -202,12 +222,16 @@ void recycle(at::Tensor&& view) noexcept {
 }
 
 at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage) {
-  check_precision(result.scalar_type());
+  return on_storage(result, storage, result.scalar_type());
+}
+
+at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage, c10::ScalarType type) {
+  check_precision(type);
   auto tensor = at::detail::make_tensor<TensorImpl>(c10::DispatchKeySet(c10::DispatchKey::MPS),
                                                     result.dtype(), kMpsDevice);
   auto& impl = *tensor.unsafeGetTensorImpl();
   Fields::copy_geometry(*result.unsafeGetTensorImpl(), impl);
-  Fields::storage(impl) = storage;
+  Fields::set_bytes(impl, storage, type);
   label_mps(impl, result.key_set());
   // Made in inference mode, but a view of a tensor that was not.
   if (!impl.is_inference() && !impl.version_counter().enabled()) {

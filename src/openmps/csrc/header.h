@@ -37,6 +37,9 @@ inline bool is_common_float(c10::ScalarType type) {
 // A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
 at::Tensor backing_view(const at::Tensor& mps);
 
+// The same over another backing storage, with elements of another type.
+at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::ScalarType type);
+
 // A backing tensor with the geometry of any tensor, real or fake, and no bytes: it can be looked at
 // and viewed, not read.
 at::Tensor shape_only(const at::Tensor& tensor);
@@ -55,7 +58,7 @@ void recycle(at::Tensor&& view) noexcept;
 // must outlive it. A tensor of another device passes through as it is.
 class BackingView {
  public:
-  explicit BackingView(const at::Tensor& tensor);
+  explicit BackingView(const at::Tensor& tensor, bool written = true);
   BackingView(const BackingView&) = delete;
   BackingView& operator=(const BackingView&) = delete;
   ~BackingView();
@@ -66,7 +69,8 @@ class BackingView {
 
  private:
   enum class Kind : uint8_t { kPassed, kOwned, kBorrowed };
-  static at::Tensor view_of(const at::Tensor& tensor, Kind* kind);
+  static at::Tensor view_of(const at::Tensor& tensor, bool written, Kind* kind);
+  static at::Tensor unusual_view_of(const at::Tensor& tensor, bool written);
 
   Kind kind_;
   at::Tensor view_;
@@ -77,6 +81,8 @@ void relabel_fresh(at::Tensor& result);
 
 // An mps tensor with the geometry of `result`, over `storage` (on mps).
 at::Tensor on_storage(const at::Tensor& result, const c10::Storage& storage);
+// The same, with elements of another type.
+at::Tensor on_storage(const at::Tensor& tensor, const c10::Storage& storage, c10::ScalarType type);
 
 // An mps tensor for `result`, a backing tensor that is no argument and no view of one.
 at::Tensor new_on_mps(at::Tensor result);

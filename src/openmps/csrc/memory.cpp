@@ -164,6 +164,15 @@ bool give_back_address(const void* address, Bytes* bytes) noexcept {
   return true;
 }
 
+Buffer* forget_address(const void* address) noexcept {
+  const Lock lock(g_books.lock);
+  const auto found = g_books.by_address.find(address);
+  if (found == g_books.by_address.end()) return nullptr;
+  auto* buffer = found->second;
+  g_books.by_address.erase(found);
+  return buffer;
+}
+
 void machine_has_no_more(size_t bytes, const std::string& cause) {
   const Lock lock(g_books.lock);
   TORCH_CHECK(false, pools().shortage(rounded(bytes), ""),

@@ -27,6 +27,8 @@ Bytes give_back(Buffer* buffer) noexcept;
 void remember_address(const void* address, Buffer* buffer);
 // Gives back the buffer at `address`; false if no buffer is known there.
 bool give_back_address(const void* address, Bytes* bytes) noexcept;
+// The buffer at `address`, of which nothing is known from now on; nullptr if nothing was.
+Buffer* forget_address(const void* address) noexcept;
 
 // Raises the error for bytes that fit the Mac and that the machine does not have.
 [[noreturn]] void machine_has_no_more(size_t bytes, const std::string& cause);

@@ -135,7 +135,7 @@ void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {
     set_copy(index, narrow.const_data_ptr(), narrow.element_size());
     return;
   }
-  const auto* address = static_cast<const char*>(tensor.const_data_ptr());
+  const auto* address = static_cast<const char*>(tensor.mutable_data_ptr());
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
   const auto offset = static_cast<size_t>(tensor.storage_offset()) * tensor.element_size();
@@ -150,9 +150,11 @@ void MetalEncoder::set_tensors(at::TensorIteratorBase& iter) {
       continue;
     }
     // An iterator that was split starts in the middle of its tensors.
-    const auto* begin = static_cast<const char*>(tensor.storage().data());
-    const auto* address = static_cast<const char*>(iter.data_ptr(i));
-    set_address(i, address, tensor.storage().nbytes() - (address - begin));
+    const auto* seen = static_cast<const char*>(tensor.storage().data());
+    const auto offset = static_cast<const char*>(iter.data_ptr(i)) - seen;
+    // Where its bytes are only now written (held.h), they lie elsewhere.
+    const auto* begin = static_cast<const char*>(tensor.storage().mutable_data());
+    set_address(i, begin + offset, tensor.storage().nbytes() - offset);
   }
 }
 

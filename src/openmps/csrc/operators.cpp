@@ -3,7 +3,7 @@
 // its line.
 #include "operators.h"
 
-#include "redispatch.h"  // before the operator headers, which build on it
+#include "narrow.h"  // before the operator headers, which build on it
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
@@ -98,17 +98,35 @@ std::vector<TypedKernel>& typed_kernels() {
   return *kernels;
 }
 
-template <class Op>
+template <class Op, class Kernel = OnBacking<Op>>
 void add(torch::Library& library) {
   const std::string overload = Op::overload_name;
   const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
-  library.impl(name.c_str(), &OnBacking<Op>::run);
+  library.impl(name.c_str(), &Kernel::run);
   typed_kernels().push_back({name, &OnBacking<Op>::watched, &OnBacking<Op>::may_mend});
 }
 
+// Which arguments must be held float32, or may be, stands in narrow.h.
+template <class Op, unsigned kHeld, unsigned kRounded = 0>
+void add_narrow(torch::Library& library) {
+  add<Op, Narrow<Op, kHeld, kRounded>>(library);
+}
+
+// The gradient of what was shown to a convolution as bfloat16 is shown as float32 in its turn.
+template <class Op, class Signature = typename Op::schema>
+struct ConvolutionBackward;
+template <class Op, class Result, class... Rest>
+struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, Rest...)> {
+  static Result run(const at::Tensor& gradient, const at::Tensor& input, Rest... rest) {
+    auto results = OnBacking<Op>::run(gradient, input, std::forward<Rest>(rest)...);
+    if (C10_UNLIKELY(held::any()) && held::can_be_shown(input)) held::hold(std::get<0>(results));
+    return results;
+  }
+};
+
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
-  add<at::_ops::add_Tensor>(m);
-  add<at::_ops::add__Tensor>(m);
+  add_narrow<at::_ops::add_Tensor, 0b11>(m);
+  add_narrow<at::_ops::add__Tensor, 0b11>(m);
   add<at::_ops::sub_Tensor>(m);
   add<at::_ops::sub__Tensor>(m);
   add<at::_ops::mul_Tensor>(m);
@@ -124,8 +142,8 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::pow_Tensor_Scalar>(m);
   add<at::_ops::tanh>(m);
   add<at::_ops::sigmoid>(m);
-  add<at::_ops::relu>(m);
-  add<at::_ops::relu_>(m);
+  add_narrow<at::_ops::relu, 0b1>(m);
+  add_narrow<at::_ops::relu_, 0b1>(m);
   add<at::_ops::gelu>(m);
   add<at::_ops::silu>(m);
   add<at::_ops::clamp>(m);
@@ -169,15 +187,15 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::nll_loss_backward>(m);
   add<at::_ops::mse_loss>(m);
   add<at::_ops::mse_loss_backward>(m);
-  add<at::_ops::threshold_backward>(m);
+  add_narrow<at::_ops::threshold_backward, 0b10, 0b01>(m);
   add<at::_ops::tanh_backward>(m);
   add<at::_ops::sigmoid_backward>(m);
   add<at::_ops::gelu_backward>(m);
   add<at::_ops::silu_backward>(m);
   add<at::_ops::convolution>(m);
-  add<at::_ops::convolution_backward>(m);
-  add<at::_ops::max_pool2d_with_indices>(m);
-  add<at::_ops::max_pool2d_with_indices_backward>(m);
+  add<at::_ops::convolution_backward, ConvolutionBackward<at::_ops::convolution_backward>>(m);
+  add_narrow<at::_ops::max_pool2d_with_indices, 0b1>(m);
+  add_narrow<at::_ops::max_pool2d_with_indices_backward, 0b10, 0b01>(m);
   add<at::_ops::avg_pool2d_backward>(m);
   add<at::_ops::_adaptive_avg_pool2d_backward>(m);
   add<at::_ops::native_layer_norm>(m);
@@ -193,8 +211,8 @@ void add_cpu_kernels() {
   // Registrations last as long as their library object: this one lives for ever.
   auto& m =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
-  add<at::_ops::native_batch_norm>(m);
-  add<at::_ops::native_batch_norm_backward>(m);
+  add_narrow<at::_ops::native_batch_norm, 0b1>(m);
+  add_narrow<at::_ops::native_batch_norm_backward, 0b10, 0b01>(m);
   add<at::_ops::embedding>(m);
   add<at::_ops::nll_loss_forward>(m);
 }

@@ -334,7 +334,7 @@ std::tuple<Tensor, Tensor> drop(const Tensor& input, double p, std::optional<boo
   kernel.draw(dense.numel(), 4,
               {{out.mutable_data_ptr(), bytes},
                {mask.mutable_data_ptr(), 1},
-               {const_cast<void*>(dense.const_data_ptr()), bytes, /*is_read=*/true}},
+               {dense.mutable_data_ptr(), bytes, /*is_read=*/true}},
               blocks, bytes_of(parameters));
   return {std::move(out), std::move(mask)};
 }

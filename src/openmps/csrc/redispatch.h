@@ -40,7 +40,8 @@ struct TensorParameter {
   const at::Tensor& original;
   BackingView view;
 
-  TensorParameter(const char* op, const at::Tensor& t, bool written) : original(t), view(t) {
+  TensorParameter(const char* op, const at::Tensor& t, bool written)
+      : original(t), view(t, written) {
     if (C10_UNLIKELY(!view.is_of_mps())) check(op, written);
   }
   C10_NOINLINE void check(const char* op, bool written) const {

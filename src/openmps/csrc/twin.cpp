@@ -6,6 +6,8 @@
 #include "accountant.h"
 #include "allocator.h"
 #include "backing.h"
+#include "held.h"
+#include "result_storage.h"
 
 namespace openmps {
 namespace {
@@ -60,27 +62,24 @@ C10_NOINLINE void* new_memory(size_t bytes) {
   return ::operator new(bytes);
 }
 
-// The mps side of a result.
-struct ResultStorage final : StorageImpl {
-  using StorageImpl::StorageImpl;
-
-  static void* operator new(size_t bytes) {
-    auto* kept = g_kept;
-    if (kept == nullptr || kept->count == 0) return new_memory(bytes);
-    return kept->memory[--kept->count];
-  }
-  static void operator delete(void* memory) noexcept {
-    auto* kept = g_kept;
-    if (kept == nullptr || kept->count == KeptMemory::kMost) return ::operator delete(memory);
-    kept->memory[kept->count++] = memory;
-  }
-};
-
 }  // namespace
 
-c10::DataPtr allocate_with_twin(size_t bytes) {
-  return own_twin(
-      new_storage(bytes, allocate_counted(bytes), backing_allocator(), /*resizable=*/true));
+void* ResultStorage::operator new(size_t bytes) {
+  auto* kept = g_kept;
+  if (kept == nullptr || kept->count == 0) return new_memory(bytes);
+  return kept->memory[--kept->count];
+}
+
+void ResultStorage::operator delete(void* memory) noexcept {
+  auto* kept = g_kept;
+  if (kept == nullptr || kept->count == KeptMemory::kMost) return ::operator delete(memory);
+  kept->memory[kept->count++] = memory;
+}
+
+c10::DataPtr allocate_with_twin(size_t bytes) { return with_twin(allocate_counted(bytes), bytes); }
+
+c10::DataPtr with_twin(c10::DataPtr backing, size_t bytes) {
+  return own_twin(new_storage(bytes, std::move(backing), backing_allocator(), /*resizable=*/true));
 }
 
 StorageImpl* twin_of(const StorageImpl& mps) noexcept {
@@ -90,6 +89,7 @@ StorageImpl* twin_of(const StorageImpl& mps) noexcept {
 }
 
 c10::Storage backing_storage(const c10::Storage& mps) {
+  held::write(mps);
   if (auto* twin = twin_of(*mps.unsafeGetStorageImpl())) {
     return c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin));
   }

@@ -10,6 +10,9 @@ namespace openmps {
 // A DataPtr on mps over fresh backing memory, twin included.
 c10::DataPtr allocate_with_twin(size_t bytes);
 
+// The same over memory that is there.
+c10::DataPtr with_twin(c10::DataPtr backing, size_t bytes);
+
 // The twin, or nullptr for bytes that came from elsewhere (from_blob, DLPack).
 c10::StorageImpl* twin_of(const c10::StorageImpl& mps) noexcept;
 

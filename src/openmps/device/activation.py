@@ -64,14 +64,13 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         chosen = engines.choose(engine_text)
         strict = settings.is_strict()
         has_shims = settings.has_shims()
-        autocasts_as_cuda = settings.autocasts_as_cuda()
+        batch_norms = settings.autocast(chosen)
         library = core.load()
         library.provide_kernels(_kernel_finder(chosen))
         rules.hand_over(library, installed, chosen_mac, chosen, strict)
         patches.apply(patches.patches(library, chosen_mac, chosen))
         extensions.connect(library, installed)
-        if autocasts_as_cuda:
-            autocast.leave_batch_norms_alone()
+        autocast.take_batch_norms(library, batch_norms)
         if has_shims:
             shims.install(chosen_mac)
         ledger.start_if_asked(library, installed.folder, chosen, str(chosen_mac))

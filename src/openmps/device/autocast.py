@@ -1,7 +1,8 @@
 """What autocast does on mps is torch's own list, compiled into every build: a Mac's.
 
 That list takes batch norms in float32. CUDA's does not, which halves the bytes that a convolutional
-network moves; people who are here for a GPU's speed can ask for it.
+network moves. On a GPU they are float32 to the program, and bfloat16 in memory until somebody asks
+for the bytes (csrc/held.h); people can also ask for a Mac's precision, or for CUDA's dtypes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from typing import Any
 _registered: list[Any] = []  # an override lasts as long as its library object
 
 
-def leave_batch_norms_alone() -> None:
+def take_batch_norms(core: Any, how: str) -> None:
+    """`how` is mac, narrow or cuda."""
+    if how == "narrow":
+        core.narrow_autocast()
+    elif how == "cuda":
+        _leave_batch_norms_alone()
+
+
+def _leave_batch_norms_alone() -> None:
     import torch
 
     library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
