@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "held.h"
 #include "sparse.h"
 
 namespace openmps {
@@ -101,7 +102,8 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
   if (arguments_.empty()) elements_ = argument.numel();
   at::Tensor view;
   if (is_plain(argument)) {
-    view = backing_view(argument);
+    if (!written) view = held::image(argument, c10::kBFloat16);
+    if (!view.defined()) view = backing_view(argument);
     storages_.push_back({argument.storage(), view.storage()});
   } else {
     view = convert_sparse(argument, [this](const at::Tensor& part) { return to_backing(part); });
