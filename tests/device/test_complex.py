@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.torch_version import TorchVersion
 
-from .agreement import assert_agrees, assert_matches, on_cuda
+from .agreement import assert_agrees, assert_matches
 
 
 def numbers(*shape, requires_grad=True):
@@ -110,10 +109,6 @@ def test_copying_from_a_conjugate():
     assert_matches(target, source.conj().resolve_conj())
 
 
-@pytest.mark.skipif(
-    on_cuda() and TorchVersion(torch.__version__) < "2.13",
-    reason="this release has no gradient of a complex linear; the CPU engine composes it",
-)
 def test_complex_module():
     torch.manual_seed(0)
     linear = torch.nn.Linear(3, 2, dtype=torch.complex64)

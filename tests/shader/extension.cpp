@@ -3,6 +3,9 @@
 #include <ATen/native/mps/MetalShaderLibrary.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/version.h>
+
+#define HAS_NEWEST_FORM (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13)
 
 using namespace at::native::mps;
 using at::Tensor;
@@ -15,11 +18,9 @@ int64_t open_library(const std::string& source) {
   return static_cast<int64_t>(libraries.size()) - 1;
 }
 
-void open_binary(const std::string& path) { PrecompiledMetalShaderLibrary library(path); }
 void open_bundled() { MetalShaderLibrary::getBundledLibrary(); }
 
 std::vector<std::string> names(int64_t library) { return libraries[library]->getFunctionNames(); }
-bool has(int64_t library, const std::string& name) { return libraries[library]->hasFunction(name); }
 
 std::vector<uint64_t> limits(int64_t library, const std::string& name) {
   const auto kernel = libraries[library]->getKernelFunction(name);
@@ -103,7 +104,12 @@ Tensor unary(int64_t library, const std::string& name, const Tensor& input,
              const std::optional<Tensor>& out, std::optional<double> alpha,
              std::optional<uint32_t> ilp) {
   auto iter = iterator({input}, out);
+#if HAS_NEWEST_FORM
   libraries[library]->exec_unary_kernel(iter, name, scalar(alpha), std::nullopt, ilp);
+#else
+  TORCH_CHECK(!ilp, "this torch knows nothing of it");
+  libraries[library]->exec_unary_kernel(iter, name, scalar(alpha));
+#endif
   return iter.output();
 }
 
@@ -111,7 +117,12 @@ Tensor binary(int64_t library, const std::string& name, const Tensor& input, con
               const std::optional<Tensor>& out, std::optional<double> alpha,
               std::optional<at::ScalarType> natural, std::optional<uint32_t> ilp) {
   auto iter = iterator({input, other}, out);
+#if HAS_NEWEST_FORM
   libraries[library]->exec_binary_kernel(iter, name, scalar(alpha), std::nullopt, natural, ilp);
+#else
+  TORCH_CHECK(!natural && !ilp, "this torch knows nothing of it");
+  libraries[library]->exec_binary_kernel(iter, name, scalar(alpha));
+#endif
   return iter.output();
 }
 
@@ -122,6 +133,11 @@ Tensor ternary(int64_t library, const std::string& name, const Tensor& a, const 
   return iter.output();
 }
 
+#if HAS_NEWEST_FORM
+bool has(int64_t library, const std::string& name) { return libraries[library]->hasFunction(name); }
+
+void open_binary(const std::string& path) { PrecompiledMetalShaderLibrary library(path); }
+
 void convert(int64_t library, const std::string& name, const Tensor& from, const Tensor& to,
              std::optional<uint32_t> ilp) {
   const auto offset = [](const Tensor& t) { return t.storage_offset() * t.element_size(); };
@@ -129,3 +145,4 @@ void convert(int64_t library, const std::string& name, const Tensor& from, const
                                             from.scalar_type(), to.storage().mutable_data(),
                                             offset(to), to.scalar_type(), from.numel(), ilp);
 }
+#endif

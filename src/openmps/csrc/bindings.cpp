@@ -13,6 +13,7 @@
 #include "autocast.h"
 #include "backing.h"
 #include "boxed.h"
+#include "gpu_errors.h"
 #include "gpu_operators.h"
 #include "header.h"
 #include "held.h"
@@ -92,6 +93,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   if (backing().is_cpu()) {
     register_composed_linear();
   } else {
+    register_complex_linear();
     register_gpu_operators();
   }
   prepare_typed_kernels();
@@ -251,6 +253,19 @@ PyObject* take_trace(PyObject*, PyObject*) {
 PyObject* records_kernels(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   return PyBool_FromLong(profiler::asked_for(profiler::Kind::kKernel));
+  END_HANDLE_TH_ERRORS
+}
+
+// Around a launch, whose times are then the device's.
+PyObject* wait_to_time_kernel(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  try {
+    const pybind11::gil_scoped_release others_may_run;
+    profiler::wait_to_time_kernel();
+  } catch (const c10::Error& error) {
+    rethrow_as_mps(error);
+  }
+  Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 
@@ -485,6 +500,7 @@ PyMethodDef g_methods[] = {
     {"close_recording", close_recording, METH_O, nullptr},
     {"take_trace", take_trace, METH_NOARGS, nullptr},
     {"records_kernels", records_kernels, METH_NOARGS, nullptr},
+    {"wait_to_time_kernel", wait_to_time_kernel, METH_NOARGS, nullptr},
     {"record_kernel", record_kernel, METH_VARARGS, nullptr},
     {"connect_metal", connect_extensions, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

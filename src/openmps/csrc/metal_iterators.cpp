@@ -15,7 +15,12 @@ using c10::ScalarType;
 
 constexpr uint32_t kElementsPerThread = 4;    // of the "ilp" kernels
 constexpr uint32_t kIlpThreshold = 1U << 18;  // elements from which on they run
-constexpr bool kKnowsKernels = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
+
+// The form of the kernels that c10/metal/indexing.h registers. In torch 2.11 there is one for each
+// layout, named by the output's type alone where it casts; those with one input want strides in
+// elements.
+constexpr bool kFirstForm = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR <= 11;
+constexpr bool kKnowsKernels = kFirstForm || TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
 
 std::string kernel_type(ScalarType type) {
   const auto name = metal_name(type);
@@ -32,8 +37,8 @@ uint32_t groups_of_elements(uint64_t count) {
 void check_torch() {
   TORCH_CHECK_NOT_IMPLEMENTED(
       kKnowsKernels,
-      "openmps can launch kernels for a TensorIterator with torch 2.13 or newer; this "
-      "is ",
+      "openmps can launch kernels for a TensorIterator with torch 2.11, and with 2.13 or newer; "
+      "this is ",
       TORCH_VERSION, ". Use getKernelFunction() and dispatch() instead.");
 }
 
@@ -94,9 +99,15 @@ void append_scalar(MetalEncoder& encoder, unsigned& index, const c10::Scalar& sc
 }
 
 void append_shape(MetalEncoder& encoder, unsigned& index, at::TensorIteratorBase& iter,
-                  std::initializer_list<int> operands) {
+                  std::initializer_list<int> operands, bool in_elements = false) {
   encoder.set_list(index++, iter.shape());
-  for (const int operand : operands) encoder.set_list(index++, iter.strides(operand));
+  for (const int operand : operands) {
+    c10::DimVector strides(iter.strides(operand));
+    if (in_elements) {
+      for (auto& stride : strides) stride /= iter.element_size(operand);
+    }
+    encoder.set_list(index++, strides);
+  }
 }
 
 // Numbers from the CPU come in double precision.
@@ -134,13 +145,14 @@ UnaryRoute unary_route(MetalLibrary& library, at::TensorIteratorBase& iter, cons
   UnaryRoute route{iter.is_contiguous()};
   const auto in = kernel_type(iter.input(0).scalar_type());
   const auto out = iter.output(0).scalar_type();
-  if (route.dense && !has_alpha) {
+  if (route.dense && !has_alpha && !kFirstForm) {
     const bool large = c10::isFloatingType(out) && iter.numel() >= kIlpThreshold;
     route.ilp = forced("PYTORCH_UNARY_FORCE_FLAVOR", large);
   }
-  const char* layout = !route.dense ? "strided" : route.ilp || has_alpha ? "dense" : "dense_scalar";
+  const bool is_one_by_one = route.dense && !route.ilp && !has_alpha && !kFirstForm;
+  const char* layout = is_one_by_one ? "dense_scalar" : route.dense ? "dense" : "strided";
   route.kernel = c10::str(name, "_", layout, "_", kernel_type(out), "_", in, suffix);
-  if (has_alpha || library.has(route.kernel)) return route;
+  if (has_alpha || kFirstForm || library.has(route.kernel)) return route;
   route.castout = true;
   route.ilp = route.dense && ilp_threshold && iter.numel() >= *ilp_threshold;
   layout = !route.dense ? "strided_castout" : route.ilp ? "dense_castout_ilp" : "dense_castout";
@@ -228,7 +240,7 @@ BinaryLayout binary_layout(const BinaryOperands& operands, bool contiguous) {
 void promote_number(BinaryOperands& operands, at::Tensor& number, ScalarType tensor_type) {
   const auto common = operands.common;
   const auto real = c10::isComplexType(common) ? c10::toRealValueType(common) : common;
-  if (!operands.cast || tensor_type != common || real != c10::kFloat) return;
+  if (kFirstForm || !operands.cast || tensor_type != common || real != c10::kFloat) return;
   if (!c10::isIntegralType(number.scalar_type(), /*includeBool=*/true)) return;
   number = number.to(common);
   operands.cast = false;
@@ -241,6 +253,9 @@ std::string binary_kernel_name(const BinaryOperands& operands, BinaryLayout layo
   if (operands.castout) {
     return c10::str(name, "_strided_castout_", kernel_type(natural), "_",
                     kernel_type(operands.common), suffix);
+  }
+  if (operands.cast && kFirstForm) {
+    return c10::str(name, "_", layout_name(layout), "_cast_", kernel_type(out), suffix);
   }
   const bool tensor_is_other =
       layout == BinaryLayout::kScalarLeft || layout == BinaryLayout::kBroadcastLeft;
@@ -300,7 +315,7 @@ void run_unary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, const
   if (route.dense && route.castout) return dispatch_castout(encoder, out, count, route.ilp);
   unsigned index = 2;
   if (!route.dense) {
-    append_shape(encoder, index, iter, {1, 0});
+    append_shape(encoder, index, iter, {1, 0}, /*in_elements=*/kFirstForm);
     const auto dims = static_cast<uint32_t>(iter.ndim());
     append_value(encoder, index,
                  std::array<uint32_t, 2>{dims, route.castout ? type_number(out) : 0});
@@ -352,12 +367,13 @@ void run_binary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, cons
   } else if (layout == BinaryLayout::kScalarLeft) {
     promote_number(operands, operands.input, operands.other.scalar_type());
   }
-  if (layout == BinaryLayout::kDense && !operands.cast && !alpha) {
+  if (layout == BinaryLayout::kDense && !operands.cast && !alpha && !kFirstForm) {
     const auto from = ilp_threshold.value_or(
         c10::isFloatingType(out) ? kIlpThreshold : std::numeric_limits<uint32_t>::max());
     if (forced("PYTORCH_BINARY_FORCE_FLAVOR", iter.numel() >= from)) layout = BinaryLayout::kIlp;
   }
-  const auto number_type = alpha_type.value_or(operands.cast ? out : operands.common);
+  const auto number_type =
+      alpha_type.value_or(operands.cast && !kFirstForm ? out : operands.common);
   const auto suffix = alpha_suffix(alpha, number_type);
   MetalEncoder encoder;
   encoder.begin(library.kernel(binary_kernel_name(operands, layout, name, natural, suffix)));

@@ -384,6 +384,10 @@ void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::j
   begin(std::move(record));
 }
 
+void wait_to_time_kernel() {
+  if (describes(Kind::kKernel)) synchronize_backing();
+}
+
 void add_kernel(const std::string& name, const Tensors& tensors, const std::string& detail,
                 int64_t start_ns, int64_t end_ns) {
   auto& s = state();

@@ -77,6 +77,9 @@ class FallbackScope : public Scope {
                       ledger::Kind as);
 };
 
+// Before and after a Metal kernel: waits for the device if somebody wants to know its time.
+void wait_to_time_kernel();
+
 // A Metal kernel of compile_shader that has run.
 void add_kernel(const std::string& name, const Tensors& tensors, const std::string& detail,
                 int64_t start_ns, int64_t end_ns);

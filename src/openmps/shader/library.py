@@ -51,6 +51,9 @@ class Device(Protocol):
     def error_buffer(self) -> tuple[int, int]:
         """What kernels report errors to."""
 
+    def wait_to_time_kernel(self) -> None:
+        """For all that runs, if somebody wants to know how long a kernel takes."""
+
 
 class MetalKernel:
     """A kernel, ready to call; natively `torch._C._mps_MetalKernel`."""
@@ -66,6 +69,7 @@ class MetalKernel:
         "_source",
         "_tensor_extent",
         "_threadgroups",
+        "_wait",
         "grid_axes",
     )
 
@@ -77,6 +81,7 @@ class MetalKernel:
         self._launch = built.launch
         self._tensor_extent = device.tensor_extent
         self._error_buffer = device.error_buffer
+        self._wait = device.wait_to_time_kernel
         self._limit = built.max_threads
         self._threadgroups = [p for p in kernel.parameters if p.kind == "threadgroup"]
         self.grid_axes = _grid_axes(kernel)
@@ -155,8 +160,10 @@ class MetalKernel:
     def _launch_observed(
         self, block: Block, args: tuple[Any, ...], casts: Any, grid: Size, group: Size
     ) -> None:
+        self._wait()
         start_ns = time.monotonic_ns()
         self._launch(block.address)
+        self._wait()
         launch = Launch(
             self._kernel, self._source, args, casts, grid, group, start_ns, time.monotonic_ns()
         )
