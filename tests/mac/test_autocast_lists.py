@@ -148,5 +148,5 @@ with torch.autocast("mps", dtype=torch.bfloat16):
     told = python("-W", "error", "-c", program, OPENMPS="1", OPENMPS_AUTOCAST="cuda")
     assert told.stdout == "torch.bfloat16 torch.float32\n", told.stderr
     wrong = python("-c", "import torch", OPENMPS="1", OPENMPS_AUTOCAST="float32")
-    assert "OPENMPS_AUTOCAST must be mac or cuda" in wrong.stderr
+    assert "OPENMPS_AUTOCAST must be auto, mac, narrow or cuda" in wrong.stderr
     assert "found: 'float32'" in wrong.stderr

@@ -6,6 +6,9 @@
 #include <ATen/ops/batch_norm.h>
 #include <torch/library.h>
 
+#include <atomic>
+#include <mutex>
+
 #include "held.h"
 
 namespace openmps {
@@ -14,8 +17,11 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
+std::atomic<bool> g_narrow{false};
+
 Tensor in_float32(const Tensor& input) {
-  if (!held::hold(input)) return at::autocast::cached_cast(at::kFloat, input, at::kMPS);
+  if (!g_narrow || !held::hold(input))
+    return at::autocast::cached_cast(at::kFloat, input, at::kMPS);
   auto result = input.to(at::kFloat);
   held::seal(input);
   return result;
@@ -40,13 +46,18 @@ struct Silence final : c10::WarningHandler {
 
 }  // namespace
 
-void narrow_batch_norms() {
-  Silence silence;
-  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
-  // Registrations last as long as their library objects: this one lives for ever.
-  auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastMPS,
-                                __FILE__, __LINE__);
-  m.impl("batch_norm", batch_norm_in_float32);
+void narrow_batch_norms(bool on) {
+  static std::once_flag once;
+  g_narrow = on;
+  if (!on) return;
+  std::call_once(once, [] {
+    Silence silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    // Registrations last as long as their library objects: this one lives for ever.
+    auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastMPS,
+                                  __FILE__, __LINE__);
+    m.impl("batch_norm", batch_norm_in_float32);
+  });
 }
 
 }  // namespace openmps

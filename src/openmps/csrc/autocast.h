@@ -2,7 +2,7 @@
 
 namespace openmps {
 
-// From now on batch norms under autocast in bfloat16 work on images (narrow.h).
-void narrow_batch_norms();
+// Whether batch norms under autocast in bfloat16 work on images (narrow.h).
+void narrow_batch_norms(bool on);
 
 }  // namespace openmps

@@ -133,10 +133,10 @@ PyObject* widen(PyObject*, PyObject* args) {
   END_HANDLE_TH_ERRORS
 }
 
-// After activate.
-PyObject* narrow_autocast(PyObject*, PyObject*) {
+// narrow_autocast(on): after activate.
+PyObject* narrow_autocast(PyObject*, PyObject* on) {
   HANDLE_TH_ERRORS
-  narrow_batch_norms();
+  narrow_batch_norms(PyObject_IsTrue(on) == 1);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -492,7 +492,7 @@ PyMethodDef g_methods[] = {
     {"provide_kernels", provide_kernels, METH_O, nullptr},
     {"refuse", refuse, METH_VARARGS, nullptr},
     {"widen", widen, METH_VARARGS, nullptr},
-    {"narrow_autocast", narrow_autocast, METH_NOARGS, nullptr},
+    {"narrow_autocast", narrow_autocast, METH_O, nullptr},
     {"host_alias_storage", host_alias_storage, METH_O, nullptr},
     {"tensor_extent", tensor_extent, METH_O, nullptr},
     {"error_buffer", error_buffer, METH_NOARGS, nullptr},

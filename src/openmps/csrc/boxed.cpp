@@ -11,6 +11,7 @@
 #include "fallback.h"
 #include "generator.h"
 #include "gpu_errors.h"
+#include "held.h"
 #include "profiler.h"
 #include "rules.h"
 #include "widen.h"
@@ -43,6 +44,18 @@ void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, siz
   }
 }
 
+// Before its image is lent to an argument that is only read, and is the same tensor.
+[[gnu::cold]] void give_bytes_to_written(const std::vector<c10::Argument>& arguments,
+                                         const torch::jit::Stack& stack, size_t first) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& value = stack[first + i];
+    const auto* alias = arguments[i].alias_info();
+    if (alias == nullptr || !alias->isWrite() || !value.isTensor()) continue;
+    const auto& tensor = value.toTensor();
+    if (is_mps(tensor) && tensor.has_storage()) held::write(tensor.storage());
+  }
+}
+
 void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::jit::Stack* stack) {
   const auto& schema = op.schema();
   const auto& arguments = schema.arguments();
@@ -50,6 +63,7 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
 
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+  if (C10_UNLIKELY(held::any())) give_bytes_to_written(arguments, *stack, first);
   Call call(schema.name());
   bool elsewhere = false;  // a factory-like operator that was told to answer on another device
   for (size_t i = 0; i < arguments.size(); ++i) {

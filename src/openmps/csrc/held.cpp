@@ -107,6 +107,11 @@ Held* held_by(const Tensor& tensor, c10::ScalarType shown) {
   return as_shown ? held : nullptr;
 }
 
+// A Mac's copy of a part has the bytes of that part, where ours would stand for the whole.
+bool is_all_of_its_storage(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
+}
+
 // From now on `storage` has no bytes.
 void attach(ResultStorage& storage, std::unique_ptr<Held> held) {
   // PyTorch copies while a reference is not the last one, and else takes the token for bytes. It
@@ -207,7 +212,7 @@ bool hold(const Tensor& tensor) {
     return false;
   }
   auto* twin = twin_of(*impl);
-  if (twin == nullptr) return false;
+  if (twin == nullptr || !is_all_of_its_storage(tensor)) return false;
   Storage image(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin));
   auto* entry = take_entry(*twin);
   auto& result = static_cast<ResultStorage&>(*impl);
@@ -229,7 +234,7 @@ bool can_be_shown(const Tensor& tensor) {
 }
 
 Tensor shown_as(const Tensor& tensor, c10::ScalarType to) {
-  if (!is_held(tensor, tensor.scalar_type())) return {};
+  if (!is_held(tensor, tensor.scalar_type()) || !is_all_of_its_storage(tensor)) return {};
   Storage image;
   {
     const std::lock_guard guard(registry().images);

@@ -15,7 +15,7 @@ _registered: list[Any] = []  # an override lasts as long as its library object
 def take_batch_norms(core: Any, how: str) -> None:
     """`how` is mac, narrow or cuda."""
     if how == "narrow":
-        core.narrow_autocast()
+        core.narrow_autocast(True)
     elif how == "cuda":
         _leave_batch_norms_alone()
 
