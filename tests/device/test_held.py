@@ -156,6 +156,33 @@ def test_without_it_they_have_full_precision(full_precision: None) -> None:
     torch.testing.assert_close(y.cpu(), expected)
 
 
+ACTIVATIONS = {
+    "relu": F.relu,
+    "relu6": F.relu6,
+    "leaky_relu": F.leaky_relu,
+    "silu": F.silu,
+    "hardswish": F.hardswish,
+    "max_pool": lambda x, inplace: F.max_pool1d(x, 2),
+    "sum": lambda x, inplace: x.add_(x) if inplace else x + x,
+}
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_what_follows_a_norm_is_rounded_with_it(name: str, inplace: bool) -> None:
+    x = low_precision(2, 3, 8).requires_grad_()
+    y = ACTIVATIONS[name](normalized(x), inplace=inplace)
+    assert y.dtype == torch.float32
+    assert has_precision_of_bfloat16(y.detach())
+    y.backward(torch.full_like(y, 0.25))
+    reference = low_precision(2, 3, 8).cpu().requires_grad_()
+    normal = F.batch_norm(reference.float(), None, None, training=True)
+    expected = ACTIVATIONS[name](normal, inplace=inplace)
+    expected.backward(torch.full_like(expected, 0.25))
+    torch.testing.assert_close(y.cpu(), expected, rtol=2**-7, atol=0.01)
+    torch.testing.assert_close(x.grad.cpu(), reference.grad, rtol=0.05, atol=0.01)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 def test_other_dtypes_keep_full_precision(dtype: torch.dtype) -> None:
     assert not has_precision_of_bfloat16(normalized(low_precision(2, 3, 8).to(dtype)))

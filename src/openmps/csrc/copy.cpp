@@ -3,6 +3,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/clone_native.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/resize_as.h>
@@ -99,6 +100,16 @@ Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
   }
 }
 
+// An activation in place keeps a clone of what it replaces.
+Tensor clone(const Tensor& self, std::optional<c10::MemoryFormat> memory_format) {
+  if (C10_UNLIKELY(held::any()) && self.is_non_overlapping_and_dense() &&
+      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve) {
+    auto shown = held::shown_as(self, self.scalar_type());
+    if (shown.defined()) return shown;
+  }
+  return at::native::clone(self, memory_format);
+}
+
 Tensor copy_from(const Tensor& source, const Tensor& destination, bool non_blocking) {
   Tensor self = destination;
   return has_something_to_copy(self, source) ? copy_(self, source, non_blocking) : self;
@@ -121,6 +132,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("copy_", copy_);
   m.impl("_to_copy", to_copy);
+  m.impl("clone", clone);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);

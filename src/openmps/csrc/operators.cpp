@@ -39,8 +39,14 @@
 #include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/gelu_backward_ops.h>
 #include <ATen/ops/gt_ops.h>
+#include <ATen/ops/hardswish_ops.h>
+#include <ATen/ops/hardswish_backward_ops.h>
+#include <ATen/ops/hardtanh_ops.h>
+#include <ATen/ops/hardtanh_backward_ops.h>
 #include <ATen/ops/index_select_ops.h>
 #include <ATen/ops/le_ops.h>
+#include <ATen/ops/leaky_relu_ops.h>
+#include <ATen/ops/leaky_relu_backward_ops.h>
 #include <ATen/ops/lerp_ops.h>
 #include <ATen/ops/log_ops.h>
 #include <ATen/ops/lt_ops.h>
@@ -145,7 +151,14 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add_narrow<at::_ops::relu, 0b1>(m);
   add_narrow<at::_ops::relu_, 0b1>(m);
   add<at::_ops::gelu>(m);
-  add<at::_ops::silu>(m);
+  add_narrow<at::_ops::silu, 0b1>(m);
+  add_narrow<at::_ops::silu_, 0b1>(m);
+  add_narrow<at::_ops::hardswish, 0b1>(m);
+  add_narrow<at::_ops::hardswish_, 0b1>(m);
+  add_narrow<at::_ops::hardtanh, 0b1>(m);
+  add_narrow<at::_ops::hardtanh_, 0b1>(m);
+  add_narrow<at::_ops::leaky_relu, 0b1>(m);
+  add_narrow<at::_ops::leaky_relu_, 0b1>(m);
   add<at::_ops::clamp>(m);
   add<at::_ops::eq_Tensor>(m);
   add<at::_ops::eq_Scalar>(m);
@@ -191,7 +204,10 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::tanh_backward>(m);
   add<at::_ops::sigmoid_backward>(m);
   add<at::_ops::gelu_backward>(m);
-  add<at::_ops::silu_backward>(m);
+  add_narrow<at::_ops::silu_backward, 0b10, 0b01>(m);
+  add_narrow<at::_ops::hardswish_backward, 0b10, 0b01>(m);
+  add_narrow<at::_ops::hardtanh_backward, 0b10, 0b01>(m);
+  add_narrow<at::_ops::leaky_relu_backward, 0b10, 0b01>(m);
   add<at::_ops::convolution>(m);
   add<at::_ops::convolution_backward, ConvolutionBackward<at::_ops::convolution_backward>>(m);
   add_narrow<at::_ops::max_pool2d_with_indices, 0b1>(m);
