@@ -86,6 +86,7 @@ Held::~Held() {
   --g_count;
 }
 
+// What it points at is safe to look at under the lock of images only.
 Held* held_by(const StorageImpl& storage) {
   const auto& data = storage.data_ptr();
   if (data.get_deleter() != &cow_deleter || typeid(storage) != typeid(ResultStorage)) {
@@ -178,18 +179,20 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("_lazy_clone", lazy_clone); }
 }  // namespace
 
 bool is_held(const Tensor& tensor, c10::ScalarType shown) {
+  if (held_by(tensor) == nullptr) return false;
+  const std::lock_guard guard(registry().images);
   return held_by(tensor, shown) != nullptr;
 }
 
 Tensor image(const Tensor& tensor, c10::ScalarType shown) {
-  if (!is_held(tensor, shown)) return {};
+  if (held_by(tensor) == nullptr) return {};
   const std::lock_guard guard(registry().images);
   const auto* held = held_by(tensor, shown);
   return held == nullptr ? Tensor() : backing_view_on(tensor, held->image, kImageType);
 }
 
 Tensor own_image(const Tensor& tensor, c10::ScalarType shown) {
-  if (!is_held(tensor, shown)) return {};
+  if (held_by(tensor) == nullptr) return {};
   const std::lock_guard guard(registry().images);
   auto* held = held_by(tensor, shown);
   if (held == nullptr) return {};
@@ -198,12 +201,10 @@ Tensor own_image(const Tensor& tensor, c10::ScalarType shown) {
 }
 
 bool hold(const Tensor& tensor) {
-  if (is_held(tensor, kImageType)) {
-    const std::lock_guard guard(registry().images);
-    if (auto* held = held_by(tensor, kImageType)) {
-      held->sealed = false;
-      return true;
-    }
+  const std::lock_guard guard(registry().images);
+  if (auto* held = held_by(tensor, kImageType)) {
+    held->sealed = false;
+    return true;
   }
   if (!is_mps(tensor) || !is_plain(tensor) || tensor.scalar_type() != kImageType) return false;
   const auto& storage = tensor.unsafeGetTensorImpl()->unsafe_storage();
@@ -227,18 +228,18 @@ void seal(const Tensor& tensor) {
 }
 
 bool can_be_shown(const Tensor& tensor) {
-  if (!is_held(tensor, tensor.scalar_type())) return false;
+  if (held_by(tensor) == nullptr) return false;
   const std::lock_guard guard(registry().images);
-  const auto* held = held_by(tensor);
+  const auto* held = held_by(tensor, tensor.scalar_type());
   return held != nullptr && !held->sealed;
 }
 
 Tensor shown_as(const Tensor& tensor, c10::ScalarType to) {
-  if (!is_held(tensor, tensor.scalar_type()) || !is_all_of_its_storage(tensor)) return {};
+  if (held_by(tensor) == nullptr || !is_all_of_its_storage(tensor)) return {};
   Storage image;
   {
     const std::lock_guard guard(registry().images);
-    const auto* held = held_by(tensor);
+    const auto* held = held_by(tensor, tensor.scalar_type());
     if (held == nullptr || held->sealed) return {};
     image = held->image;
   }

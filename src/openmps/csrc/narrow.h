@@ -16,9 +16,7 @@ struct NarrowParameter {
   T original;
   at::Tensor view;
 
-  NarrowParameter(const char*, T t) : original(t), view(find_image(t)) {
-    if (!view.defined()) view = BackingView(t, /*written=*/false).get().to(c10::kBFloat16);
-  }
+  NarrowParameter(const char*, T t) : original(t), view(image_of(t)) {}
   NarrowParameter(const NarrowParameter&) = delete;
   NarrowParameter& operator=(const NarrowParameter&) = delete;
   ~NarrowParameter() { recycle(std::move(view)); }
@@ -27,8 +25,16 @@ struct NarrowParameter {
   void list(profiler::Tensors& tensors) const { tensors.push_back(&original); }
 
  private:
-  static at::Tensor find_image(at::Tensor& t) { return held::own_image(t, c10::kFloat); }
-  static at::Tensor find_image(const at::Tensor& t) { return held::image(t, c10::kFloat); }
+  static at::Tensor image_of(at::Tensor& t) {
+    auto image = held::own_image(t, c10::kFloat);
+    TORCH_CHECK(image.defined(), "another thread has asked for the bytes of a tensor");
+    return image;
+  }
+  static at::Tensor image_of(const at::Tensor& t) {
+    auto image = held::image(t, c10::kFloat);
+    if (image.defined()) return image;
+    return BackingView(t, /*written=*/false).get().to(c10::kBFloat16);
+  }
 };
 
 // `kHeld` says which arguments must have images, `kRounded` which may: bit n for argument n.
