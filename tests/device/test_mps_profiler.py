@@ -620,9 +620,11 @@ for operator in (torch.relu, torch.exp2):
 
 
 def test_a_fork_does_not_write_its_parents_trace(python: Python) -> None:
-    # The child ends as Python does, without a card's driver, which does not survive a fork.
+    # The child ends as Python does, without a card's driver, which does not survive a fork. Of the
+    # driver's threads Python warns.
     code = """
-import atexit, os
+import atexit, os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
 torch.mps.profiler.start()
 torch.relu(torch.empty(2, device="mps"))
 if child := os.fork():
