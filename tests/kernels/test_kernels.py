@@ -8,9 +8,7 @@ tolerance = 1e-6                  relative and absolute; 0 (exact) if absent
 includes = true                   the source may include torch's headers
 max_threads = 64                  what max_total_threads_per_threadgroup must come out as
 inlined = true                    one of its functions coordinates, from several places
-not_fused = true                  only where products are not fused with sums
-fused_tolerance = 1e-3            the tolerance where they are
-not_on_cuda = "why"               a GPU's compiler does something else, and may
+fused_tolerance = 1e-3            the tolerance where products are fused with sums
 
 [[buffer]]                        one per index, in order
 dtype = "float32"
@@ -47,7 +45,7 @@ from openmps.errors import ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
 
-from .conftest import GPU_PATHS, PATHS, Launcher, target_of
+from .conftest import PATHS, Launcher, target_of
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.glob("*/*.metal"))
@@ -105,10 +103,6 @@ def label(case: Path) -> str:
 @pytest.mark.parametrize("case", ACCEPTED, ids=label)
 def test_kernel(case: Path, launcher: Launcher) -> None:
     wanted = tomllib.loads(case.with_suffix(".toml").read_text())
-    if launcher.path == "cuda" and wanted.get("not_fused"):
-        pytest.skip("as shipped, products are fused with sums on a GPU; cuda-exact runs this")
-    if launcher.path in GPU_PATHS and "not_on_cuda" in wanted:
-        pytest.skip(wanted["not_on_cuda"])
     kind = find_shader_compiler().kind
     if kind == "gcc" and launcher.path.endswith("-O0") and wanted.get("inlined"):
         pytest.skip("without optimisation, g++ does not inline functions that are not told to be")

@@ -93,6 +93,34 @@ def test_products_are_fused_with_sums_unless_the_result_must_be_exact() -> None:
     assert "mul.rn.f16 " in exact
 
 
+# Each is a constant to a compiler that takes it that signed integers do not overflow.
+OVERFLOWS = (
+    "v + 1 > v", "v - 1 < v", "2 * v / 2 == v", "v < 0 && -v < 0", "(v + 5) - 3 > v", "next(v) > v",
+    "(k += 1) > v", "(k -= 1) < v", "(k *= 2) / 2 == v", "++k > v", "--k < v", "(k++, k > v)",
+    "(k--, k < v)", "l + 1 > l", "l * 2 / 2 == l", "abs(v) < 0", "all(int2(v) + 1 > int2(v))",
+    "all(int2(l) * 2 / 2 == int2(l))", "v < 0 && (-int2(v)).x < 0", "v + 1L * l > v + 1L * l - 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("comparison", OVERFLOWS)
+def test_signed_integers_may_overflow(comparison: str) -> None:
+    ptx = ptx_of(
+        f"{HEAD}int next(int v) {{ return v + 1; }}\n"
+        f"kernel void f(device const long* x, device bool* y, {AT}) {{ "
+        f"long l = x[i]; int v = int(x[i + 1]), k = v; y[i] = {comparison}; }}"
+    )
+    assert "ld.global" in ptx, "decided without looking"
+
+
+def test_an_index_keeps_its_constant_part_in_the_instruction() -> None:
+    ptx = ptx_of(
+        f"{HEAD}kernel void f(device const float* x, device float* y, constant int& n, {AT}) {{ "
+        "int at = int(i) * n; y[i] = x[at] + x[at + 1] + x[at + 2]; }"
+    )
+    addresses = re.findall(r"ld\.global\.f32 \t%f\d+, \[%rd\d+(?:\+(\d+))?\]", ptx)
+    assert sorted(addresses) == ["", "4", "8"]
+
+
 # Every function that include/msl/cuda/builtins.h names, by way of Metal's.
 FUNCTIONS = (
     "acos(x)", "acosh(x)", "asin(x)", "asinh(x)", "atan(x)", "atanh(x)", "atan2(x, y)", "ceil(x)",

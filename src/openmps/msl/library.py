@@ -16,6 +16,7 @@ from openmps.msl.program import Instantiation, Program
 from openmps.msl.source import Place, SourceFile
 from openmps.msl.tokens import split_list
 from openmps.msl.turns import mark_turns
+from openmps.msl.wrapping import mark_wrapping
 
 _USE_OF_NAME = {"threadgroup_barrier": "barrier", "simdgroup_barrier": "simd"}
 _USE_OF_PREFIX = (
@@ -103,7 +104,7 @@ def parse_library(
         tokens = Preprocessor(options.defines(), options.find_header).run(file)
         program = Program(tokens)
         check_lambdas(program, options.version)
-        text = print_tokens(mark_turns(program.rewritten()))
+        text = print_tokens(mark_turns(mark_wrapping(program.rewritten())))
     except RecursionError:
         raise ShaderSyntaxError(
             finding(file.place(0), "the program is nested too deeply"),

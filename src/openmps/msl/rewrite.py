@@ -228,7 +228,7 @@ def _is_global(tokens: Sequence[Token], at: int) -> bool:
     if before.kind == "id":
         return before.text in _KEYWORDS_BEFORE_VALUE or before.text in ADDRESS_SPACES
     if before.text in (">", ">>"):
-        return not _ends_template_id(tokens, at - 1)
+        return not ends_template_id(tokens, at - 1)
     if before.text == ")":
         return not _ends_decltype(tokens, at - 1)
     return before.text != "]"
@@ -240,7 +240,7 @@ def _ends_decltype(tokens: Sequence[Token], at: int) -> bool:
     return opening > 0 and tokens[opening - 1].text == "decltype"
 
 
-def _ends_template_id(tokens: Sequence[Token], at: int) -> bool:
+def ends_template_id(tokens: Sequence[Token], at: int) -> bool:
     """Whether the `>` at `at` belongs to `name<...>`: no comparison, and no `template <...>`."""
     angles = brackets = 0
     while at >= 0:

@@ -47,7 +47,7 @@ def _parentheses(tokens: list[Token]) -> dict[int, int]:
     found: dict[int, int] = {}
     open_ones: list[int] = []
     for at, token in enumerate(tokens):
-        if token.text in ("(", "{"):
+        if token.text.endswith(("(", "{")):  # what the rewriter inserts may end so
             open_ones.append(at)
         elif token.text in (")", "}") and open_ones:
             found[open_ones.pop()] = at

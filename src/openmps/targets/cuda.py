@@ -7,6 +7,7 @@ only NVRTC objects to is told in the shader's lines, too.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -52,6 +53,7 @@ DIALECT = (
     "--std=c++17", "--device-as-default-execution-space", "--device-int128", "--disable-warnings",
 )  # fmt: skip
 FAST_MATH = ("--use_fast_math",)
+UNMARKED = "--define-macro=OPENMPS_UNMARKED"  # include/msl/wrapping.h
 _MAX_THREADS = re.compile(r"^\.maxntid\s+(\d+).*$", re.M)
 
 
@@ -229,9 +231,12 @@ class CudaBuilder:
                 return self._store.publish(key, name, folder / name, facts)
 
     def _compile(self, kernel: Kernel, text: str) -> str:
-        include = f"--include-path={PACKAGE / 'include'}"
+        flags = (*self._flags, f"--include-path={PACKAGE / 'include'}")
         try:
-            return nvrtc.compile_ptx(text, self.architecture, (*self._flags, include))
+            with contextlib.suppress(nvrtc.NvidiaRefused):
+                return nvrtc.compile_ptx(text, self.architecture, flags)
+            # Sums are marked without knowing types: what was misread compiles without marks.
+            return nvrtc.compile_ptx(text, self.architecture, (*flags, UNMARKED))
         except nvrtc.NvidiaRefused as refused:
             CpuTarget().check(self.library, kernel.name)  # says the same on both engines
             messages = as_compiler_messages(refused.messages)

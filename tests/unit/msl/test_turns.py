@@ -19,6 +19,8 @@ from openmps.msl.library import parse_library
          "do { for (; x; OPENMPS_TURN) d; } while (OPENMPS_TURN_AND b);"),
         ("do while (x) d; while (b);",
          "do for (; x; OPENMPS_TURN) d; while (OPENMPS_TURN_AND b);"),
+        ("for (a; b < (c ? d : 0); e) g;",
+         "for (a; b < (c ? d : OPENMPS_SECOND_ARM(0, d)); OPENMPS_TURN_AND e) g;"),
         ("for (a; [](int q) { return q; }(1); c) d;",
          "for (a; [](int q) { return q; }(1); OPENMPS_TURN_AND c) d;"),
     ],

@@ -222,6 +222,13 @@ class TestNvrtc:
             "  next: declare it, or write `using namespace metal;` or metal:: before it",
         ]
 
+    def test_what_the_marks_of_sums_would_break_is_compiled_without_them(self) -> None:
+        own = "struct A { int n; };\nint operator+(thread A& a, A b) { return a.n + b.n; }\n"
+        source = own + SOURCE.replace("x[i] *= a", "A own{1}; x[i] = own + own")
+        text = CudaTarget("sm_90").emitted(parse_library(source), "scale")
+        assert "own + OPENMPS_WRAP(+) own" in text["CUDA"]
+        assert "st.global" in text["PTX"]
+
     @pytest.mark.parametrize(("floats", "size"), [(8193, 32784), (20000, 80000)])
     def test_too_much_threadgroup_memory_is_a_pipeline_failure(
         self, floats: int, size: int

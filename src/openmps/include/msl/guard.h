@@ -19,12 +19,12 @@ OPENMPS_INLINE constexpr T harmless_divisor(T a, T b) {
 }
 
 template <class A, class B>
-inline constexpr bool is_integer_division =
+inline constexpr bool are_integers =
     (is_integer<A> || __is_enum(A)) && (is_integer<B> || __is_enum(B));
 
 template <class A, class B>
 OPENMPS_INLINE constexpr auto quotient(const A& a, const B& b) -> decltype(a / b) {
-  if constexpr (is_integer_division<A, B>) {
+  if constexpr (are_integers<A, B>) {
     using T = decltype(a / b);
     return static_cast<T>(a) / harmless_divisor<T>(static_cast<T>(a), static_cast<T>(b));
   } else {
@@ -34,7 +34,7 @@ OPENMPS_INLINE constexpr auto quotient(const A& a, const B& b) -> decltype(a / b
 
 template <class A, class B>
 OPENMPS_INLINE constexpr auto rest(const A& a, const B& b) -> decltype(a % b) {
-  if constexpr (is_integer_division<A, B>) {
+  if constexpr (are_integers<A, B>) {
     using T = decltype(a % b);
     return static_cast<T>(a) % harmless_divisor<T>(static_cast<T>(a), static_cast<T>(b));
   } else {

@@ -101,7 +101,7 @@ OPENMPS_INTEGERS(T) OPENMPS_INLINE constexpr T mulhi(T a, openmps_detail::same_t
 OPENMPS_LIFT_2(mulhi)
 OPENMPS_INTEGERS(T)
 OPENMPS_INLINE constexpr T madhi(T a, openmps_detail::same_t<T> b, openmps_detail::same_t<T> c) {
-  return static_cast<T>(mulhi(a, b) + c);
+  return static_cast<T>(openmps_detail::sum(mulhi(a, b), c));
 }
 OPENMPS_LIFT_3(madhi)
 OPENMPS_INTEGERS(T)
@@ -128,7 +128,7 @@ OPENMPS_INTEGERS(T) OPENMPS_INLINE constexpr T mul24(T a, openmps_detail::same_t
 OPENMPS_LIFT_2(mul24)
 OPENMPS_INTEGERS(T)
 OPENMPS_INLINE constexpr T mad24(T a, openmps_detail::same_t<T> b, openmps_detail::same_t<T> c) {
-  return static_cast<T>(mul24(a, b) + c);
+  return static_cast<T>(openmps_detail::sum(mul24(a, b), c));
 }
 OPENMPS_LIFT_3(mad24)
 

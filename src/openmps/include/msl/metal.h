@@ -6,6 +6,7 @@
 #include "traits.h"
 #include "float16.h"
 #include "guard.h"
+#include "wrapping.h"
 #include "elements.h"
 #include "vector.h"
 #include "packed.h"

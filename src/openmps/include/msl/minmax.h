@@ -43,7 +43,7 @@ OPENMPS_INLINE constexpr float abs(float x) { return __builtin_fabsf(x); }
 OPENMPS_INLINE constexpr half abs(half x) { return half(__builtin_fabsf(float(x))); }
 OPENMPS_INTEGERS(T) OPENMPS_INLINE constexpr T abs(T x) {
   if constexpr (is_signed_v<T>) {
-    return static_cast<T>(x < 0 ? T(0) - x : x);
+    return static_cast<T>(x < 0 ? openmps_detail::negative(x) : x);
   } else {
     return x;
   }

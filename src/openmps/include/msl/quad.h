@@ -19,13 +19,13 @@ OPENMPS_INLINE T quad_or(T value, unsigned lane, T otherwise) {
 struct plus {
   template <class T>
   OPENMPS_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    return static_cast<T>(sum(a, b));
   }
 };
 struct times {
   template <class T>
   OPENMPS_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    return static_cast<T>(product(a, b));
   }
 };
 struct lesser {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "elements.h"
-#include "guard.h"
+#include "wrapping.h"
 
 namespace msl {
 namespace openmps_vector {
@@ -73,11 +73,13 @@ struct swizzle {
 
 // How each operator treats one pair of elements. Shifts use the low bits of the count, as in Metal.
 #define OPENMPS_VALUE(op, p, q) T(p op q)
+#define OPENMPS_WRAPPED(op, p, q) \
+  T(openmps_detail::without_sign(p) op openmps_detail::without_sign(q))
 #define OPENMPS_TEST(op, p, q) bool(p op q)
 #define OPENMPS_DIVIDE(op, p, q) T(openmps_detail::quotient(p, q))
 #define OPENMPS_REST(op, p, q) T(openmps_detail::rest(p, q))
 #define OPENMPS_SHIFT(op, p, q) T(p op(q& T(sizeof(T) * 8 - 1)))
-#define OPENMPS_SIGN(op, p, q) T(op p)
+#define OPENMPS_SIGN(op, p, q) T(op openmps_detail::without_sign(p))
 #define OPENMPS_NOT(op, p, q) bool(op p)
 
 #define OPENMPS_BINARY(EACH, how, op)                                                         \
@@ -95,9 +97,9 @@ struct swizzle {
     return Result(EACH(how, op));                                           \
   }
 #define OPENMPS_VECTOR_OPERATORS(EACH)                                      \
-  OPENMPS_BINARY(EACH, OPENMPS_VALUE, +)                                    \
-  OPENMPS_BINARY(EACH, OPENMPS_VALUE, -)                                    \
-  OPENMPS_BINARY(EACH, OPENMPS_VALUE, *)                                    \
+  OPENMPS_BINARY(EACH, OPENMPS_WRAPPED, +)                                  \
+  OPENMPS_BINARY(EACH, OPENMPS_WRAPPED, -)                                  \
+  OPENMPS_BINARY(EACH, OPENMPS_WRAPPED, *)                                  \
   OPENMPS_BINARY(EACH, OPENMPS_DIVIDE, /)                                   \
   OPENMPS_BINARY(EACH, OPENMPS_REST, %)                                     \
   OPENMPS_BINARY(EACH, OPENMPS_VALUE, &)                                    \
@@ -369,6 +371,7 @@ OPENMPS_WITH_BFLOAT(/)
 #undef OPENMPS_TEST
 #undef OPENMPS_UNARY
 #undef OPENMPS_VALUE
+#undef OPENMPS_WRAPPED
 #undef OPENMPS_VECTOR_ACCESS
 #undef OPENMPS_VECTOR_OPERATORS
 
