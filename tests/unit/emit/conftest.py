@@ -28,6 +28,8 @@ TO_IR = [
     "-fno-strict-aliasing",
     "-fno-finite-loops",
     "-ffp-contract=off",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
     "-fno-math-errno",
     "-w",
     "-S",
