@@ -34,8 +34,9 @@ def version() -> str:
 def assemble(ptx: str, architecture: str) -> Cubin:
     """Raises NvidiaRefused, and ShaderError where nvJitLink is missing."""
     linker = _binding()
-    # -v: its messages are the one place that says what a kernel uses.
-    options = [f"-arch={architecture}", "-Xptxas=-v"]
+    # -v: its messages are the one place that says what a kernel uses. Where there is a GPU, nvJitLink
+    # remembers what it has made, and says nothing when it makes that again.
+    options = [f"-arch={architecture}", "-Xptxas=-v", "-no-cache"]
     handle = linker.create(len(options), options)
     try:
         data = ptx.encode() + b"\0"
