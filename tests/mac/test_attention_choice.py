@@ -129,7 +129,7 @@ REFUSED = {
 }
 
 
-CHECKS_GROUPS = pytest.mark.needs_torch("2.13", "lets the product say that groups do not divide")
+CHECKS_GROUPS = pytest.mark.needs_torch("2.12", "lets the product say that groups do not divide")
 
 
 @pytest.mark.parametrize(

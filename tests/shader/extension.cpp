@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #define HAS_NEWEST_FORM (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13)
+#define HAS_VEC4 (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 12)
 
 using namespace at::native::mps;
 using at::Tensor;
@@ -112,6 +113,15 @@ Tensor unary(int64_t library, const std::string& name, const Tensor& input,
 #endif
   return iter.output();
 }
+
+#if HAS_VEC4
+Tensor unary_vec4(int64_t library, const std::string& name, const Tensor& input,
+                  std::optional<double> alpha) {
+  auto iter = iterator({input}, std::nullopt);
+  libraries[library]->exec_unary_kernel(iter, name, scalar(alpha), std::nullopt, true);
+  return iter.output();
+}
+#endif
 
 Tensor binary(int64_t library, const std::string& name, const Tensor& input, const Tensor& other,
               const std::optional<Tensor>& out, std::optional<double> alpha,

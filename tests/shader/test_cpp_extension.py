@@ -25,12 +25,15 @@ from openmps.errors import CompilerNotFound
 from openmps.shader import launches
 
 NEWEST_FORM = TorchVersion(torch.__version__) >= "2.13"
+HAS_VEC4 = torch.__version__.startswith("2.12.")
 FUNCTIONS = [
     "open_library", "open_bundled", "names", "limits", "fill", "complain", "forget_to_start",
     "fill_by_address", "fill_with", "unary", "binary", "ternary",
 ]  # fmt: skip
 if NEWEST_FORM:
     FUNCTIONS += ["open_binary", "has", "convert"]
+if HAS_VEC4:
+    FUNCTIONS += ["unary_vec4"]
 
 
 def needs(what: str) -> pytest.MarkDecorator:
@@ -93,6 +96,9 @@ kernel void through(constant ulong& address, uint i [[thread_position_in_grid]])
 struct twice_functor { template <typename T> inline T operator()(const T x) { return x + x; } };
 REGISTER_UNARY_OP(twice, float, float);
 REGISTER_UNARY_OP(twice, int, int);
+#ifdef REGISTER_UNARY_VEC4_OP
+REGISTER_UNARY_VEC4_OP(twice, float, float);
+#endif
 struct times_functor {
     template <typename T, typename A> inline T operator()(const T x, const A a) {
         return static_cast<T>(x * a);
@@ -339,13 +345,15 @@ def test_comparisons_store_what_was_asked_for(
     assert torch.equal(out.cpu(), (a.cpu() > b.cpu()).to(dtype))
 
 
-# What torch 2.11 looks for, where that is another kernel.
+# What torch looks for before 2.13, where that is another kernel.
 FIRST_FORM = {
     "dense_cast_float_float": "dense_cast_float",
     "strided_cast_float_float": "strided_cast_float",
     "dense_scalar_cast_float_float": "dense_scalar_cast_float",
     "dense_scalar_cast_half_half": "dense_scalar_cast_half",
     "dense_scalar_float2_float2": "dense_scalar_cast_float2",
+    # 2.11 does not convert the factor
+    "dense_cast_half_half_half": "dense_cast_half_half" if HAS_VEC4 else "dense_cast_half_float",
 }
 
 
@@ -367,6 +375,8 @@ FIRST_FORM = {
         (mps(3), mps(4, 3), {}, "dense_broadcast_rhs_float_float"),
         (mps(4, 3), mps(4, 1), {}, "strided_float_float"),
         (mps(8), mps(8), {"alpha": 2.0}, "dense_float_float_float"),
+        (mps(8), mps(8, dtype=torch.int32), {"alpha": 2.0, "out": mps(8, dtype=torch.float16)},
+         "dense_cast_half_half_half"),
         pytest.param(mps(8), mps(8), {"ilp": 8}, "dense_ilp4_float_float", marks=needs(ILP)),
         pytest.param(mps(8), mps(8), {"ilp": 9}, "dense_float_float", marks=needs(ILP)),
         pytest.param(mps(8), mps(8), {"alpha": 2.0, "ilp": 1}, "dense_float_float_float",
@@ -402,6 +412,30 @@ def test_one_input(extension: Any, library: int, x: torch.Tensor) -> None:
 def test_one_large_input(extension: Any, library: int) -> None:
     x = mps(2**18 + 3)  # from 2**18 elements on, another kernel runs
     assert torch.equal(extension.unary(library, "twice", x, None, None, None).cpu(), x.cpu() * 2)
+
+
+@pytest.mark.skipif(not HAS_VEC4, reason=f"torch {torch.__version__} has no supports_vec4")
+@pytest.mark.parametrize("x", [mps(9), mps(8), mps(6, 4).T[::2], mps(3, dtype=torch.int32)])
+def test_one_input_four_elements_a_thread(extension: Any, library: int, x: torch.Tensor) -> None:
+    assert torch.equal(extension.unary_vec4(library, "twice", x, None).cpu(), x.cpu() * 2)
+
+
+@pytest.mark.skipif(not HAS_VEC4, reason=f"torch {torch.__version__} has no supports_vec4")
+@pytest.mark.parametrize(
+    ("x", "alpha", "expected"),
+    [
+        (mps(8), None, "dense_vec4_float_float"),
+        (mps(8, dtype=torch.float16), None, "dense_vec4_half_half"),
+        (mps(8, dtype=torch.int32), None, "dense_int_int"),
+        (mps(8), 2.0, "dense_float_float_float"),
+        (mps(8)[::2], None, "strided_float_float"),
+    ],
+)
+def test_when_a_thread_takes_four_elements(
+    extension: Any, library: int, x: torch.Tensor, alpha: float | None, expected: str
+) -> None:
+    with pytest.raises(RuntimeError, match=f"object for: absent_{expected}$"):
+        extension.unary_vec4(library, "absent", x, alpha)
 
 
 @needs(ILP)
@@ -504,6 +538,8 @@ def test_the_header_says_which_form_the_classes_have(tmp_path: Path) -> None:
     header.parent.mkdir(parents=True)
     header.write_text(HEADER_OF_2_11)
     assert declared(tmp_path) == []
+    header.write_text("void exec_unary_kernel(int a, bool supports_vec4 = false);\n")
+    assert declared(tmp_path) == ["-DOPENMPS_HAS_UNARY_VEC4"]
     header.write_text(
         "bool hasFunction(const std::string& fname);\n"
         "void exec_unary_kernel_raw(std::string_view name, MTLBuffer_t src_buf);\n"

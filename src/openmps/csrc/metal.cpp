@@ -84,8 +84,9 @@ class MetalDevice final : public Metal {
 
   void run_unary(void* library, at::TensorIteratorBase& iter, const std::string& name,
                  const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,
-                 std::optional<uint32_t> ilp_threshold) override {
-    run_unary_kernel(metal_library(library), iter, name, alpha, alpha_type, ilp_threshold);
+                 std::optional<uint32_t> ilp_threshold, bool has_vec4) override {
+    run_unary_kernel(metal_library(library), iter, name, alpha, alpha_type, ilp_threshold,
+                     has_vec4);
   }
   void run_binary(void* library, at::TensorIteratorBase& iter, const std::string& name,
                   const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,

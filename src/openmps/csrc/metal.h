@@ -46,7 +46,7 @@ class Metal {
   // be null: an optional would drag torch's own libraries in.
   virtual void run_unary(void* library, at::TensorIteratorBase& iter, const std::string& name,
                          const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,
-                         std::optional<uint32_t> ilp_threshold) = 0;
+                         std::optional<uint32_t> ilp_threshold, bool has_vec4) = 0;
   virtual void run_binary(void* library, at::TensorIteratorBase& iter, const std::string& name,
                           const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,
                           std::optional<c10::ScalarType> natural_type,

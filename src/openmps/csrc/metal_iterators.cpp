@@ -16,11 +16,12 @@ using c10::ScalarType;
 constexpr uint32_t kElementsPerThread = 4;    // of the "ilp" kernels
 constexpr uint32_t kIlpThreshold = 1U << 18;  // elements from which on they run
 
-// The form of the kernels that c10/metal/indexing.h registers. In torch 2.11 there is one for each
-// layout, named by the output's type alone where it casts; those with one input want strides in
-// elements.
-constexpr bool kFirstForm = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR <= 11;
-constexpr bool kKnowsKernels = kFirstForm || TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
+// The form of the kernels that c10/metal/indexing.h registers. Before torch 2.13 there is one for
+// each layout, named by the output's type alone where it casts; those with one input want strides
+// in elements.
+constexpr bool kFirstForm = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13;
+// In torch 2.11 the factor keeps the common type where a kernel casts; later it has the output's.
+constexpr bool kCastsFactor = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR > 11;
 
 std::string kernel_type(ScalarType type) {
   const auto name = metal_name(type);
@@ -32,14 +33,6 @@ uint32_t type_number(ScalarType type) { return static_cast<uint32_t>(type); }
 uint32_t type_bytes(ScalarType type) { return static_cast<uint32_t>(c10::elementSize(type)); }
 uint32_t groups_of_elements(uint64_t count) {
   return static_cast<uint32_t>((count + kElementsPerThread - 1) / kElementsPerThread);
-}
-
-void check_torch() {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      kKnowsKernels,
-      "openmps can launch kernels for a TensorIterator with torch 2.11, and with 2.13 or newer; "
-      "this is ",
-      TORCH_VERSION, ". Use getKernelFunction() and dispatch() instead.");
 }
 
 // Natively two variables for measurements: "ilp" or "scalar".
@@ -141,7 +134,7 @@ struct UnaryRoute {
 
 UnaryRoute unary_route(MetalLibrary& library, at::TensorIteratorBase& iter, const std::string& name,
                        bool has_alpha, const std::string& suffix,
-                       std::optional<uint32_t> ilp_threshold) {
+                       std::optional<uint32_t> ilp_threshold, bool has_vec4) {
   UnaryRoute route{iter.is_contiguous()};
   const auto in = kernel_type(iter.input(0).scalar_type());
   const auto out = iter.output(0).scalar_type();
@@ -151,6 +144,10 @@ UnaryRoute unary_route(MetalLibrary& library, at::TensorIteratorBase& iter, cons
   }
   const bool is_one_by_one = route.dense && !route.ilp && !has_alpha && !kFirstForm;
   const char* layout = is_one_by_one ? "dense_scalar" : route.dense ? "dense" : "strided";
+  if (has_vec4 && route.dense && !has_alpha && c10::isFloatingType(iter.common_dtype())) {
+    route.ilp = true;
+    layout = "dense_vec4";
+  }
   route.kernel = c10::str(name, "_", layout, "_", kernel_type(out), "_", in, suffix);
   if (has_alpha || kFirstForm || library.has(route.kernel)) return route;
   route.castout = true;
@@ -298,15 +295,14 @@ void bind_binary(MetalEncoder& encoder, at::TensorIteratorBase& iter,
 
 void run_unary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, const std::string& name,
                       const c10::Scalar* alpha, std::optional<ScalarType> alpha_type,
-                      std::optional<uint32_t> ilp_threshold) {
-  check_torch();
+                      std::optional<uint32_t> ilp_threshold, bool has_vec4) {
   const auto run = [&](at::TensorIteratorBase& part) {
-    run_unary_kernel(library, part, name, alpha, alpha_type, ilp_threshold);
+    run_unary_kernel(library, part, name, alpha, alpha_type, ilp_threshold, has_vec4);
   };
   if (was_split(iter, run) || iter.numel() == 0) return;
   const auto number_type = alpha_type.value_or(iter.common_dtype());
   const auto route = unary_route(library, iter, name, alpha != nullptr,
-                                 alpha_suffix(alpha, number_type), ilp_threshold);
+                                 alpha_suffix(alpha, number_type), ilp_threshold, has_vec4);
   const auto count = static_cast<uint32_t>(iter.numel());
   const auto out = iter.output(0).scalar_type();
   MetalEncoder encoder;
@@ -329,7 +325,6 @@ void run_unary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, const
 void run_cast_kernel(MetalLibrary& library, std::string_view name, const void* source,
                      ScalarType source_type, void* target, ScalarType target_type, uint32_t count,
                      std::optional<uint32_t> ilp_threshold) {
-  check_torch();
   if (count == 0) return;
   const bool ilp = ilp_threshold && count >= *ilp_threshold;
   const auto kernel =
@@ -345,7 +340,6 @@ void run_binary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, cons
                        const c10::Scalar* alpha, std::optional<ScalarType> alpha_type,
                        std::optional<ScalarType> natural_type,
                        std::optional<uint32_t> ilp_threshold) {
-  check_torch();
   TORCH_CHECK(iter.output().scalar_type() != at::kDouble, "float64 is not supported on MPS");
   if (iter.numel() == 0) return;
   const auto run = [&](at::TensorIteratorBase& part) {
@@ -373,7 +367,7 @@ void run_binary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, cons
     if (forced("PYTORCH_BINARY_FORCE_FLAVOR", iter.numel() >= from)) layout = BinaryLayout::kIlp;
   }
   const auto number_type =
-      alpha_type.value_or(operands.cast && !kFirstForm ? out : operands.common);
+      alpha_type.value_or(operands.cast && kCastsFactor ? out : operands.common);
   const auto suffix = alpha_suffix(alpha, number_type);
   MetalEncoder encoder;
   encoder.begin(library.kernel(binary_kernel_name(operands, layout, name, natural, suffix)));
@@ -385,7 +379,6 @@ void run_binary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, cons
 void run_ternary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter,
                         const std::string& name, const c10::Scalar* alpha,
                         std::optional<ScalarType> alpha_type) {
-  check_torch();
   TORCH_CHECK(iter.output().scalar_type() != at::kDouble, "float64 is not supported on MPS");
   if (iter.numel() == 0) return;
   const auto run = [&](at::TensorIteratorBase& part) {

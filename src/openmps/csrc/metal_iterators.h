@@ -14,9 +14,10 @@
 
 namespace openmps {
 
+// `has_vec4`: torch 2.12's kernels of four elements a thread, for floating types, are there.
 void run_unary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, const std::string& name,
                       const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,
-                      std::optional<uint32_t> ilp_threshold);
+                      std::optional<uint32_t> ilp_threshold, bool has_vec4);
 
 // `natural_type` is what the kernel makes; by default what the output has.
 void run_binary_kernel(MetalLibrary& library, at::TensorIteratorBase& iter, const std::string& name,

@@ -135,11 +135,19 @@ void MetalShaderLibrary::exec_unary_kernel(TensorIteratorBase& iter, const std::
                                            ,
                                            const std::optional<uint32_t> ilp_threshold
 #endif
+#ifdef OPENMPS_HAS_UNARY_VEC4
+                                           ,
+                                           bool supports_vec4
+#endif
 ) {
 #ifndef OPENMPS_HAS_UNARY_ILP
   constexpr std::optional<uint32_t> ilp_threshold;
 #endif
-  g_metal->run_unary(getLibrary(), iter, name, pointer_to(alpha), scalar_arg_type, ilp_threshold);
+#ifndef OPENMPS_HAS_UNARY_VEC4
+  constexpr bool supports_vec4 = false;
+#endif
+  g_metal->run_unary(getLibrary(), iter, name, pointer_to(alpha), scalar_arg_type, ilp_threshold,
+                     supports_vec4);
 }
 
 void MetalShaderLibrary::exec_binary_kernel(

@@ -80,6 +80,8 @@ def declared(include: Path) -> list[str]:
         macros.append("FUNCTION")
     if "ilp_threshold" in _parameters(header, "exec_unary_kernel"):
         macros.append("UNARY_ILP")
+    if "supports_vec4" in _parameters(header, "exec_unary_kernel"):
+        macros.append("UNARY_VEC4")
     if "natural_output_dtype" in _parameters(header, "exec_binary_kernel"):
         macros.append("NATURAL_OUTPUT")
     if "alpha" in _parameters(header, "exec_ternary_kernel"):

@@ -22,7 +22,8 @@ def headers(torch: Path) -> dict[str, Path]:
     """What the kernels may include, by name."""
     include = torch / "include"
     found = {str(h.relative_to(include)): h for h in (include / "c10" / "metal").glob("*.h")}
-    # Until torch 2.13 a Mac drew with a generator of Apple's, and this header had a mistake.
+    # Until torch 2.13 a Mac drew with a generator of Apple's. In 2.11 this header has a mistake;
+    # that of 2.12, without it, gives the same numbers as ours.
     random = found.get(_RANDOM)
     if random is None or "box_muller_from_philox" not in random.read_text(encoding="utf-8"):
         found[_RANDOM] = FOLDER / "philox.h"

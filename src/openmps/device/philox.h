@@ -1,6 +1,6 @@
-// Stands in for <c10/metal/random.h> where the installed PyTorch is older than 2.13: its header of
-// that name confuses the two halves of a product, which biases the numbers. Same names, and the
-// numbers of 2.13.
+// Stands in for <c10/metal/random.h> where the installed PyTorch is older than 2.13: the header of
+// that name in 2.11 confuses the two halves of a product, which biases the numbers. Same names, and
+// the numbers of 2.13.
 #pragma once
 #include <metal_stdlib>
 
