@@ -93,7 +93,6 @@ PyObject* activate(PyObject*, PyObject* args) {
   if (backing().is_cpu()) {
     register_composed_linear();
   } else {
-    register_complex_linear();
     register_gpu_operators();
   }
   prepare_typed_kernels();

@@ -3,13 +3,14 @@
 #include "layers.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/linear_ops.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "generator.h"
 #include "redispatch.h"
@@ -33,17 +34,14 @@ bool is_plain_product(const Tensor& input, const Tensor& weight) {
          is_plain(input) && is_plain(weight) && (dtypes & OnBacking<at::_ops::addmm>::watched) == 0;
 }
 
-void check_linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
-  if (!is_strict()) return;
-  unless_recorded("aten::linear", [&] {
-    check_linear(input, "input", "inputs");
-    check_linear(weight, "weight", "weights");
-    if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
-  });
-}
-
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
-  check_linear(input, weight, bias);
+  if (is_strict()) {
+    unless_recorded("aten::linear", [&] {
+      check_linear(input, "input", "inputs");
+      check_linear(weight, "weight", "weights");
+      if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
+    });
+  }
   const bool has_bias = bias && bias->defined();
   const bool at_once = !backing().is_cpu() && is_plain_product(input, weight);
   if (!at_once || (has_bias && bias->dtype() != input.dtype())) {
@@ -66,18 +64,34 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   return at::native::linear(input, weight, bias);  // whose operators say what is wrong
 }
 
-// Before 2.13 PyTorch's gradient of linear refuses complex numbers; those of its parts do not. For
-// all others that gradient is found under the key of nested tensors: this function has the place
-// where it was.
-Tensor linear_with_gradient(c10::DispatchKeySet keys, const Tensor& input, const Tensor& weight,
-                            const std::optional<Tensor>& bias) {
-  if (input.is_complex()) {
-    check_linear(input, weight, bias);
-    return at::native::linear(input, weight, bias);
+// Whether PyTorch's gradient of linear takes complex numbers: since 2.13. A Mac has no other.
+bool complex_has_gradient() {
+  static const bool has = [] {
+    const at::AutoGradMode on(true);
+    auto x = at::empty({1, 1}, at::device(at::kMeta).dtype(at::kComplexFloat));
+    x.set_requires_grad(true);
+    try {
+      at::_ops::linear::call(x, x, std::nullopt);
+      return true;
+    } catch (const c10::Error&) {
+      return false;
+    }
+  }();
+  return has;
+}
+
+// Made of other operators, it records its own gradient.
+Tensor composed_linear(const Tensor& input, const Tensor& weight,
+                       const std::optional<Tensor>& bias) {
+  auto result = openmps::linear(input, weight, bias);  // not at::linear
+  if (result.is_complex() && result.requires_grad() && is_strict() && !complex_has_gradient()) {
+    unless_recorded("aten::linear", [] {
+      TORCH_CHECK(
+          false,
+          "linear does not support automatic differentiation for outputs with complex dtype.");
+    });
   }
-  const auto others = keys - c10::DispatchKeySet(c10::DispatchKey::AutogradFunctionality);
-  return at::_ops::linear::redispatch(
-      others | c10::DispatchKeySet(c10::DispatchKey::AutogradNestedTensor), input, weight, bias);
+  return result;
 }
 
 // In the order in which autograd computes it for the operators that linear is made of elsewhere.
@@ -132,19 +146,13 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 // Made of other operators, it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }
 
-// Registrations last as long as their library object: this one lives for ever.
-torch::Library& autograd_library() {
-  return *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS, __FILE__,
-                             __LINE__);
-}
-
 }  // namespace
 
-void register_composed_linear() { autograd_library().impl("linear", linear); }
-
-void register_complex_linear() {
-  constexpr bool is_needed = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13;
-  if (is_needed) autograd_library().impl("linear", linear_with_gradient);
+void register_composed_linear() {
+  // Registrations last as long as their library object: this one lives for ever.
+  auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
+                                __FILE__, __LINE__);
+  m.impl("linear", composed_linear);
 }
 
 }  // namespace openmps

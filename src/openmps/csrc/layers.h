@@ -6,7 +6,4 @@ namespace openmps {
 // the CPU's bits. Without it linear is one operator with a gradient of its own, as on a Mac.
 void register_composed_linear();
 
-// Does so for complex numbers alone, where PyTorch's gradient of linear does not take them.
-void register_complex_linear();
-
 }  // namespace openmps
