@@ -3,14 +3,12 @@
 #include "layers.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/linear_native.h>
-#include <ATen/ops/linear_ops.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include "generator.h"
 #include "redispatch.h"
@@ -64,27 +62,14 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   return at::native::linear(input, weight, bias);  // whose operators say what is wrong
 }
 
-// Whether PyTorch's gradient of linear takes complex numbers: since 2.13. A Mac has no other.
-bool complex_has_gradient() {
-  static const bool has = [] {
-    const at::AutoGradMode on(true);
-    auto x = at::empty({1, 1}, at::device(at::kMeta).dtype(at::kComplexFloat));
-    x.set_requires_grad(true);
-    try {
-      at::_ops::linear::call(x, x, std::nullopt);
-      return true;
-    } catch (const c10::Error&) {
-      return false;
-    }
-  }();
-  return has;
-}
+// Whether PyTorch's gradient of linear, and so a Mac's, takes complex numbers.
+constexpr bool kComplexHasGradient = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
 
 // Made of other operators, it records its own gradient.
 Tensor composed_linear(const Tensor& input, const Tensor& weight,
                        const std::optional<Tensor>& bias) {
   auto result = openmps::linear(input, weight, bias);  // not at::linear
-  if (result.is_complex() && result.requires_grad() && is_strict() && !complex_has_gradient()) {
+  if (result.is_complex() && result.requires_grad() && is_strict() && !kComplexHasGradient) {
     unless_recorded("aten::linear", [] {
       TORCH_CHECK(
           false,
