@@ -34,8 +34,8 @@ def version() -> str:
 def assemble(ptx: str, architecture: str) -> Cubin:
     """Raises NvidiaRefused, and ShaderError where nvJitLink is missing."""
     linker = _binding()
-    # -v: its messages are the one place that says what a kernel uses. Where there is a GPU, nvJitLink
-    # remembers what it has made, and says nothing when it makes that again.
+    # -v: its messages are the one place that says what a kernel uses. Where there is a GPU,
+    # nvJitLink remembers what it has made, and says nothing when it makes that again.
     options = [f"-arch={architecture}", "-Xptxas=-v", "-no-cache"]
     handle = linker.create(len(options), options)
     try:
