@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attend
 
 from . import agreement
@@ -170,8 +172,6 @@ def test_gradients_flow_through_dropout():
 
 
 def test_the_plain_formula_by_name():  # what asking for another one does: tests/mac
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     def chosen(q, k, v):
         with sdpa_kernel(SDPBackend.MATH):
             return attend(q, k, v, is_causal=True)
@@ -179,15 +179,166 @@ def test_the_plain_formula_by_name():  # what asking for another one does: tests
     assert_agrees(chosen, *inputs(2, 3, 6, 8))
 
 
-def test_double_backward():
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+DROPPED = {  # shapes of queries and keys, and what else is given
+    "plain": ((2, 3, 6, 8), (2, 3, 6, 8), {}),
+    "whole_rows": ((2, 3, 16, 8), (2, 3, 128, 8), {}),
+    "more_keys": ((2, 3, 4, 8), (2, 3, 301, 8), {}),
+    "causal": ((2, 3, 6, 8), (2, 3, 6, 8), {"is_causal": True}),
+    "causal_more_keys": ((2, 3, 6, 8), (2, 3, 9, 8), {"is_causal": True}),
+    "scale": ((2, 3, 6, 8), (2, 3, 6, 8), {"scale": 0.7}),
+    "bool": ((2, 3, 6, 8), (2, 3, 6, 8), {"attn_mask": MASKS["bool"]}),
+    "nothing_to_see": (
+        (2, 3, 6, 8),
+        (2, 3, 6, 8),
+        {"attn_mask": lambda: torch.arange(6).view(6, 1).expand(6, 6) != 2},
+    ),
+    "float": ((2, 3, 6, 8), (2, 3, 6, 8), {"attn_mask": MASKS["float"]}),
+    "float_per_head": ((2, 3, 6, 8), (2, 3, 6, 8), {"attn_mask": MASKS["float_per_head"]}),
+    "grouped": ((2, 4, 6, 8), (2, 2, 5, 8), {"enable_gqa": True}),
+    "no_batches": ((3, 6, 8), (3, 6, 8), {}),
+}
 
-    def curvature(q, k, v):
-        with sdpa_kernel(SDPBackend.MATH):
-            loss = attend(q, k, v).square().sum()
-        return torch.autograd.grad(loss, (q, k, v), create_graph=True)
 
-    assert_agrees(curvature, *inputs(2, 3, 6, 8))
+def by_hand(q, k, v, kept, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
+    """The formula; `kept` is what a dropout of ones leaves."""
+    if enable_gqa:
+        k, v = (t.repeat_interleave(q.size(1) // t.size(1), 1) for t in (k, v))
+    scores = q.float() @ k.float().mT * (scale or q.size(-1) ** -0.5)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -torch.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return (torch._safe_softmax(scores, -1) * kept @ v.float()).to(q.dtype)
+
+
+def kept_by_a_dropout_of_the_weights(q, k, p):
+    weights = torch.ones(*q.shape[:-1], k.size(-2), device="mps")
+    torch.mps.manual_seed(5)
+    return torch.nn.functional.dropout(weights, p).cpu()
+
+
+@pytest.fixture
+def deterministic():
+    """In which a GPU, too, draws the masks of a Mac."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("name", DROPPED)
+def test_dropout_drops_the_weights_that_a_mac_drops(name):
+    """The same bits on every engine: those of a dropout of the weights."""
+    torch.manual_seed(0)
+    queries, keys, given = DROPPED[name]
+    given = {k: v() if callable(v) else v for k, v in given.items()}
+    tensors = [torch.randn(s, requires_grad=True) for s in (queries, keys, keys)]
+    mask = given.pop("attn_mask", None)
+    if mask is not None and mask.is_floating_point():
+        mask.requires_grad_()
+    kept = kept_by_a_dropout_of_the_weights(*tensors[:2], 0.3)
+    state = torch.mps.get_rng_state()
+
+    def attend_either(q, k, v, m):
+        if q.device.type == "cpu":
+            return by_hand(q, k, v, kept, attn_mask=m, **given)
+        torch.mps.manual_seed(5)
+        return attend(q, k, v, attn_mask=m, dropout_p=0.3, **given)
+
+    assert_agrees(attend_either, *tensors, mask, rtol=1e-4, atol=1e-5)
+    assert torch.equal(torch.mps.get_rng_state(), state)
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_dropout_in_half_precision(dtype):
+    """Heads that lie beside each other, as a network's do."""
+    torch.manual_seed(0)
+    tensors = [
+        torch.randn(2, 40, 3, 8).to(dtype).transpose(1, 2).requires_grad_() for _ in range(3)
+    ]
+    kept = kept_by_a_dropout_of_the_weights(*tensors[:2], 0.3)
+
+    def attend_either(q, k, v):
+        if q.device.type == "cpu":
+            return by_hand(q, k, v, kept)
+        torch.mps.manual_seed(5)
+        return attend(q, k, v, dropout_p=0.3)
+
+    tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+    assert_agrees(attend_either, *tensors, rtol=tolerance, atol=tolerance, strides=False)
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_a_network_with_dropout_learns_as_its_formula_does():
+    """Several calls draw one after the other."""
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True).to("mps")
+    x = torch.randn(3, 7, 16, device="mps")
+    losses = []
+    for formula in (False, True):
+        torch.mps.manual_seed(1)
+        with sdpa_kernel(SDPBackend.MATH) if formula else contextlib.nullcontext():
+            loss = layer(layer(x)).square().mean()
+        layer.zero_grad()
+        loss.backward()
+        losses.append((loss.item(), layer.self_attn.in_proj_weight.grad.norm().item()))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def curvature(q, k, v, **given):
+    """Gradients that can be differentiated: assert_agrees does so."""
+    loss = attend(q, k, v, **given).square().sum()
+    return torch.autograd.grad(loss, (q, k, v), create_graph=True)
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["as_it_comes", "plain_formula"])
+def test_double_backward(chosen):
+    with sdpa_kernel(SDPBackend.MATH) if chosen else contextlib.nullcontext():
+        assert_agrees(curvature, *inputs(2, 3, 6, 8))
+
+
+def test_double_backward_causal():
+    assert_agrees(lambda q, k, v: curvature(q, k, v, is_causal=True), *inputs(2, 3, 6, 8))
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_double_backward_with_a_mask(name):
+    mask = MASKS[name]()
+    assert_agrees(lambda q, k, v, m: curvature(q, k, v, attn_mask=m), *inputs(2, 3, 6, 8), mask)
+
+
+def test_double_backward_of_shared_heads():
+    query = inputs(2, 4, 6, 8)[0]
+    _, key, value = inputs(2, 2, 6, 8)
+    assert_agrees(lambda q, k, v: curvature(q, k, v, enable_gqa=True), query, key, value)
+
+
+def test_double_backward_in_half_precision():
+    tensors = inputs(2, 3, 6, 8, dtype=torch.bfloat16)
+    assert_agrees(curvature, *tensors, rtol=0.05, atol=0.05, strides=False)
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("name", ["plain", "causal", "float", "grouped"])
+def test_double_backward_through_dropout(name):
+    torch.manual_seed(0)
+    queries, keys, given = DROPPED[name]
+    given = {k: v() if callable(v) else v for k, v in given.items()}
+    mask = given.pop("attn_mask", None)
+    tensors = [torch.randn(s, requires_grad=True) for s in (queries, keys, keys)]
+    kept = kept_by_a_dropout_of_the_weights(*tensors[:2], 0.3)
+
+    def gradients(q, k, v, m):
+        if q.device.type == "cpu":
+            out = by_hand(q, k, v, kept, attn_mask=m, **given)
+        else:
+            torch.mps.manual_seed(5)
+            out = attend(q, k, v, attn_mask=m, dropout_p=0.3, **given)
+        return torch.autograd.grad(out.square().sum(), (q, k, v), create_graph=True)
+
+    assert_agrees(gradients, *tensors, mask, rtol=1e-4, atol=1e-4)
 
 
 def test_different_dtypes_raise():

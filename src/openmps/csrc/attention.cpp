@@ -31,6 +31,7 @@
 
 #include "accountant.h"
 #include "attention.h"
+#include "determinism.h"
 #include "generator.h"
 #include "gpu_errors.h"
 #include "header.h"
@@ -116,8 +117,11 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
   constexpr c10::DispatchKeySet kAbove =
       c10::DispatchKeySet(c10::DispatchKeySet::FULL) -
       c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
-  // The CPU's fused kernel would draw from the CPU's generator.
-  if (dropout > 0.0 && backing().is_cpu()) return kMath;
+  // Fused kernels draw masks of their own. A GPU's may, for their speed, unless somebody wants the
+  // same numbers again.
+  if (dropout > 0.0 && (backing().is_cpu() || must_be_deterministic())) {
+    return kMath;
+  }
   // With gradients a Mac falls back on the plain formula, and on its memory.
   if (needs_gradient(query, key, value) && backing().is_cpu() && is_strict()) return kMath;
   // Asked for by name, the plain formula is what a Mac runs; it has a second derivative, too.
@@ -313,6 +317,7 @@ Tensor on_gpu_at_once(const Tensor& query, const Tensor& key, const Tensor& valu
   if (!only_plain_formula_allowed()) allowed.emplace();
   try {
     const Counting counting;
+    const NoAlerts silent;
     return new_on_mps(at::native::scaled_dot_product_attention(
         q.get(), k.get(), v.get(), b ? std::optional<Tensor>(b->get()) : std::nullopt,
         /*dropout_p=*/0.0, causal, scale, grouped));

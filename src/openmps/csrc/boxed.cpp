@@ -79,6 +79,7 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
   scope.restart();
   try {
     const Counting counting(!elsewhere);
+    const NoAlerts silent;
     op.redispatchBoxed(c10::DispatchKeySet(key), stack);
   } catch (const c10::Error& error) {
     rethrow_as_mps(error);

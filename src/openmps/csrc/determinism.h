@@ -1,6 +1,7 @@
 // torch.use_deterministic_algorithms on a Mac.
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 
@@ -10,5 +11,29 @@ namespace openmps {
 // differently from run to run. The arguments stand on the stack from `first`.
 void alert_if_not_deterministic(const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
                                 size_t first);
+
+inline const at::Context& g_context = at::globalContext();  // which is slow to ask for it
+inline bool must_be_deterministic() { return C10_UNLIKELY(g_context.deterministicAlgorithms()); }
+
+// While it lives, kernels that this thread runs say nothing of that; where they have a
+// deterministic way, they take it. For those of the backing device, which are not a Mac's.
+class NoAlerts {
+ public:
+  NoAlerts() : silent_(must_be_deterministic()) {
+    if (C10_UNLIKELY(silent_)) begin();
+  }
+  NoAlerts(const NoAlerts&) = delete;
+  NoAlerts& operator=(const NoAlerts&) = delete;
+  ~NoAlerts() {
+    if (C10_UNLIKELY(silent_)) end();
+  }
+
+ private:
+  void begin();
+  void end() noexcept;
+
+  const bool silent_;
+  c10::WarningHandler* before_ = nullptr;
+};
 
 }  // namespace openmps

@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_batch_norm_impl_index.h>
 #include <ATen/ops/_batch_norm_impl_index_backward.h>
 #include <ATen/ops/_foreach_add_ops.h>
@@ -112,6 +111,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
   try {
     auto [out, mean, deviation, reserve, implementation] = [&] {
       const Counting counting;
+      const NoAlerts silent;
       return at::_batch_norm_impl_index(narrow ? view.narrow(input) : view(input), view(weight),
                                         view(bias), view(running_mean), view(running_variance),
                                         training, momentum, epsilon,
@@ -146,6 +146,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
   try {
     auto [for_input, for_weight, for_bias] = [&] {
       const Counting counting;
+      const NoAlerts silent;
       return at::_batch_norm_impl_index_backward(
           known->implementation, narrow ? view.narrow(input) : view(input),
           narrow ? view.narrow(gradient) : view(gradient), view(weight), view(running_mean),
@@ -228,11 +229,6 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
 
 // ---- a layer norm that nobody differentiates: one operator less, and one result instead of three
 
-bool is_recorded(const Tensor& tensor) {
-  return (at::GradMode::is_enabled() && tensor.requires_grad()) ||
-         tensor._fw_grad(/*level=*/0).defined();
-}
-
 // Whether `parameter` is left out, or fits an `input` that is usual.
 bool fits(const OptionalTensor& parameter, const Tensor& input) {
   if (!parameter || !parameter->defined()) return true;
@@ -249,6 +245,7 @@ Tensor layer_norm(const Tensor& input, c10::SymIntArrayRef shape, const Optional
     Views view;
     try {
       const Counting counting;
+      const NoAlerts silent;
       const at::AutoDispatchBelowADInplaceOrView no_gradients;
       return new_on_mps(std::get<0>(at::_ops::native_layer_norm::redispatch(
           backing().keys, view(input), shape, view(weight), view(bias), epsilon)));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include "backing.h"
 #include "twin.h"
@@ -48,6 +49,12 @@ at::Tensor shape_only(const at::Tensor& tensor);
 inline int64_t version_of(const at::Tensor& t) {
   if (!t.defined() || t.is_inference()) return 0;
   return static_cast<int64_t>(t.unsafeGetTensorImpl()->version_counter().current_version());
+}
+
+// Whether autograd, backward or forward, follows what becomes of this tensor.
+inline bool is_recorded(const at::Tensor& t) {
+  if (!t.defined()) return false;
+  return (at::GradMode::is_enabled() && t.requires_grad()) || t._fw_grad(/*level=*/0).defined();
 }
 
 // Takes a header back into the pool, unless a kernel kept it.

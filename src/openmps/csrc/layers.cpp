@@ -55,6 +55,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (has_bias) b.emplace(*bias);
   try {
     const Counting counting;
+    const NoAlerts silent;
     return new_on_mps(at::native::linear(x.get(), w.get(), b ? b->get() : Tensor()));
   } catch (const c10::Error& error) {
     if (is_of_gpu(error)) rethrow_as_mps(error);

@@ -44,7 +44,8 @@ struct Narrow;
 template <class Op, unsigned kHeld, unsigned kRounded, class Result, class... Args>
 struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
   static Result run(Args... args) {
-    if (C10_UNLIKELY(held::any()) && fit(std::index_sequence_for<Args...>(), args...)) {
+    if (C10_UNLIKELY(held::any()) && !must_be_deterministic() &&
+        fit(std::index_sequence_for<Args...>(), args...)) {
       try {
         return on_images(std::index_sequence_for<Args...>(), args...);
       } catch (const c10::Error& error) {

@@ -17,6 +17,7 @@
 #include "backing.h"
 #include "boxed.h"
 #include "call.h"
+#include "determinism.h"
 #include "gpu_errors.h"
 #include "header.h"
 #include "profiler.h"
@@ -167,7 +168,9 @@ struct OnBacking;
 template <class Op, class Result, class... Args>
 struct OnBacking<Op, Result(Args...)> {
   static Result run(Args... args) {
-    if (watched != 0 && ((dtypes_of(args) | ...) & watched) != 0) return run_boxed(args...);
+    if (must_be_deterministic() || (watched != 0 && ((dtypes_of(args) | ...) & watched) != 0)) {
+      return run_boxed(args...);
+    }
     try {
       return with(Parameter<Args>(Op::name, args)...);
     } catch (const c10::Error& error) {
@@ -185,7 +188,7 @@ struct OnBacking<Op, Result(Args...)> {
     }
   }
 
-  // The general kernel, which can refuse and widen.
+  // The general kernel, which can refuse, widen and keep alerts apart.
   static Result run_boxed(Args... args) {
     static const auto op =
         c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
