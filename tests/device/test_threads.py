@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -39,6 +40,15 @@ def expected_gradient(seed):
     weight = torch.randn(8, 4, generator=generator).requires_grad_()
     torch.tanh(data @ weight).square().sum().backward()
     return weight.grad
+
+
+def test_a_thread_may_begin_with_a_product():
+    """First in this file: it is said only once that a GPU's libraries are not ready for that."""
+    table = torch.arange(4.0, device="mps").view(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lambda: (table @ table).tolist()).result() == [[2, 3], [6, 11]]
 
 
 def test_threads_compute_allocate_and_differentiate_at_once():

@@ -177,10 +177,11 @@ Tensor wrapped_attention(const Tensor& query, const Tensor& key, const Tensor& v
 Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                        const std::optional<Tensor>& bias, double dropout, bool causal,
                        std::optional<double> scale, bool grouped) {
+  const auto choice = choose(query, key, value, bias, dropout, causal, scale, grouped);
   // Its masks never leave the registers of a fused kernel: a GPU draws them with its own generator,
   // from where ours stands.
-  if (dropout > 0.0 && !backing().is_cpu()) seed_backing_default();
-  switch (choose(query, key, value, bias, dropout, causal, scale, grouped)) {
+  if (dropout > 0.0 && choice != kMath) seed_backing_default();
+  switch (choice) {
     case kFlash: {
       if (backing().is_cpu()) {
         const auto missing = std::max<int64_t>(0, 4 - query.dim());

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <new>
 
+#include "gpu.h"
+
 namespace openmps {
 
 Backing g_backing;
@@ -44,10 +46,15 @@ void start_backing() {
 }
 
 void prepare_thread() {
+  if (!backing().is_cpu()) {
+    // cuBLAS, if it is a thread's first work, would warn of a missing context.
+    if (g_backing_started) gpu::enter_context();
+    return;
+  }
   // Autograd gives an accelerator's backward a thread of its own, to keep its queue fed. On the CPU
   // there is no queue, and a second thread means a second team of OpenMP workers: the two teams
   // spin in each other's way, and a small model's step takes a third longer.
-  if (backing().is_cpu()) c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
 }
 
 void synchronize_backing() {

@@ -45,18 +45,6 @@ struct Driver {
   }
 };
 
-// Makes PyTorch's context current, which it is not in a thread that has not used the GPU yet.
-void enter_context() {
-  static void* const context = [] {
-    int device = 0;
-    void* primary = nullptr;
-    Driver::instance().device(&device, backing().device.index());
-    Driver::instance().retain_context(&primary, device);  // for good
-    return primary;
-  }();
-  Driver::instance().set_context(context);
-}
-
 template <class Call>
 void run(const char* what, const Call& call) {
   int error = call();
@@ -71,6 +59,17 @@ void run(const char* what, const Call& call) {
 }
 
 }  // namespace
+
+void enter_context() {
+  static void* const context = [] {
+    int device = 0;
+    void* primary = nullptr;
+    Driver::instance().device(&device, backing().device.index());
+    Driver::instance().retain_context(&primary, device);  // for good
+    return primary;
+  }();
+  Driver::instance().set_context(context);
+}
 
 void launch(void* function, CudaLaunch& launch) {
   void* parameters[] = {&launch};

@@ -9,6 +9,9 @@
 
 namespace openmps::gpu {
 
+// Makes PyTorch's context current, which it is not in a thread that has not used the GPU yet.
+void enter_context();
+
 // Queues a kernel (a CUfunction) whose threadgroups lie along x.
 void launch(void* function, CudaLaunch& parameters);
 
