@@ -341,6 +341,15 @@ def test_double_backward_through_dropout(name):
     assert_agrees(gradients, *tensors, mask, rtol=1e-4, atol=1e-4)
 
 
+def test_double_backward_through_a_mask_that_only_a_kernel_knows_raises():
+    """Only a GPU's fused kernels have such masks; their operator, by name, on any engine."""
+    query = torch.randn(1, 1, 4, 8, device="mps", requires_grad=True)
+    sums = torch.randn(1, 1, 4, device="mps")
+    backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    with pytest.raises(NotImplementedError, match=r"use_deterministic_algorithms\(True\) gives"):
+        backward(query, query, query, query, query, sums, 0.5, False)
+
+
 def test_different_dtypes_raise():
     query, key, value = (t.to("mps") for t in inputs(2, 3, 6, 8))
     with pytest.raises(RuntimeError, match="to have the same dtype"):
