@@ -111,6 +111,14 @@ def autocast(engine: str) -> str:
     return value
 
 
+def check() -> None:
+    """Raises what activation, or a shader later, would raise: an unknown word."""
+    for setting in (STRICT, FIND_ALL, SHIMS):
+        _is_on(setting)
+    autocast(ENGINE.read())
+    shader_time_limit()
+
+
 def _is_on(setting: Setting) -> bool:
     value = setting.read().lower()
     if value in _ON:

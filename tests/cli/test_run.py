@@ -84,6 +84,24 @@ def test_a_package_without_its_entry_point_is_told_apart(monkeypatch: pytest.Mon
         run.check_installed()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OPENMPS_AUTOCAST", "fast"),
+        ("OPENMPS_STRICT", "maybe"),
+        ("OPENMPS_SHIMS", "some"),
+        ("OPENMPS_SHADER_TIME_LIMIT", "soon"),
+    ],
+)
+def test_an_unknown_word_is_refused_before_the_program_runs(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(OpenmpsError, match=variable) as refused:
+        run.check_device()
+    assert value in str(refused.value)
+
+
 def test_a_gpu_is_looked_for_before_torch_hides_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing torch, as that does, must not activate openmps in this process."""
     variables = {"OPENMPS": "1", "OPENMPS_ENGINE": "cuda"}

@@ -199,6 +199,15 @@ DROPPED = {  # shapes of queries and keys, and what else is given
 }
 
 
+def dropped(name):
+    """Queries, keys and values; the mask; and what else is given."""
+    torch.manual_seed(0)
+    queries, keys, given = DROPPED[name]
+    tensors = [torch.randn(shape, requires_grad=True) for shape in (queries, keys, keys)]
+    make_mask = given.get("attn_mask", lambda: None)
+    return tensors, make_mask(), {key: given[key] for key in given if key != "attn_mask"}
+
+
 def by_hand(q, k, v, kept, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
     """The formula; `kept` is what a dropout of ones leaves."""
     if enable_gqa:
@@ -231,11 +240,7 @@ def deterministic():
 @pytest.mark.parametrize("name", DROPPED)
 def test_dropout_drops_the_weights_that_a_mac_drops(name):
     """The same bits on every engine: those of a dropout of the weights."""
-    torch.manual_seed(0)
-    queries, keys, given = DROPPED[name]
-    given = {k: v() if callable(v) else v for k, v in given.items()}
-    tensors = [torch.randn(s, requires_grad=True) for s in (queries, keys, keys)]
-    mask = given.pop("attn_mask", None)
+    tensors, mask, given = dropped(name)
     if mask is not None and mask.is_floating_point():
         mask.requires_grad_()
     kept = kept_by_a_dropout_of_the_weights(*tensors[:2], 0.3)
@@ -323,11 +328,7 @@ def test_double_backward_in_half_precision():
 @pytest.mark.usefixtures("deterministic")
 @pytest.mark.parametrize("name", ["plain", "causal", "float", "grouped"])
 def test_double_backward_through_dropout(name):
-    torch.manual_seed(0)
-    queries, keys, given = DROPPED[name]
-    given = {k: v() if callable(v) else v for k, v in given.items()}
-    mask = given.pop("attn_mask", None)
-    tensors = [torch.randn(s, requires_grad=True) for s in (queries, keys, keys)]
+    tensors, mask, given = dropped(name)
     kept = kept_by_a_dropout_of_the_weights(*tensors[:2], 0.3)
 
     def gradients(q, k, v, m):

@@ -123,6 +123,7 @@ def _check_possible(environment: dict[str, str]) -> None:
 
 def check_device() -> None:
     """Whether the chosen Mac and engine can be had; builds the core if it never was."""
+    settings.check()
     parse_mac(settings.MAC.read(), settings.MACOS.read())
     if sys.platform == "darwin":
         return

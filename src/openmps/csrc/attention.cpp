@@ -119,12 +119,10 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
       c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
   // Fused kernels draw masks of their own. A GPU's may, for their speed, unless somebody wants the
   // same numbers again.
-  if (dropout > 0.0 && (backing().is_cpu() || must_be_deterministic())) {
-    return kMath;
-  }
+  if (dropout > 0.0 && (backing().is_cpu() || must_be_deterministic())) return kMath;
   // With gradients a Mac falls back on the plain formula, and on its memory.
   if (needs_gradient(query, key, value) && backing().is_cpu() && is_strict()) return kMath;
-  // Asked for by name, the plain formula is what a Mac runs; it has a second derivative, too.
+  // Asked for by name, the plain formula is what a Mac runs.
   if (!backing().is_cpu() && only_plain_formula_allowed()) return kMath;
   const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
   const AllKernelsAllowed allowed;
