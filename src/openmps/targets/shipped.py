@@ -94,9 +94,13 @@ class ShippedKernels:
             return None
         assert kernel.looks_at_grid_only, f"{name} coordinates"
         built = build(kernel)
-        with self._store.lock(key, lambda: None), self._store.workspace(key) as folder:
-            shutil.copy(built, folder / file)
-            return self._store.publish(key, file, folder / file, {"kernel": name})
+        with self._store.lock(key, lambda: None):
+            # Another process may have been faster, and may be loading what it has put there.
+            if (found := self._store.find(key, file)) is not None:
+                return found
+            with self._store.workspace(key) as folder:
+                shutil.copy(built, folder / file)
+                return self._store.publish(key, file, folder / file, {"kernel": name})
 
     def _for_cpu(self, kernel: Kernel) -> Path:
         from openmps.targets.cpu import FIRST_AXIS, Builder, CpuOptions

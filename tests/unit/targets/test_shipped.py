@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from openmps.msl.kernels import Kernel
 from openmps.targets import shipped
 from openmps.targets.shipped import ShippedKernels
 
@@ -52,6 +53,25 @@ def run(entry: int | None) -> list[float]:
 
 def test_a_kernel_runs_over_a_block(folder: Path) -> None:
     assert run(kernels(folder).entry("count")) == [0, 2, 4, 6]
+
+
+def test_who_comes_second_leaves_the_file_of_the_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who came first may be loading it at that moment."""
+    first, second = kernels(folder), kernels(folder)
+    build = second._for_cpu
+    places = []
+
+    def build_while_another_does(kernel: Kernel) -> Path:
+        assert run(first.entry("count")) == [0, 2, 4, 6]
+        places.extend(path.stat().st_ino for path in folder.glob("cache/shipped/*/kernel.so"))
+        return build(kernel)
+
+    monkeypatch.setattr(second, "_for_cpu", build_while_another_does)
+    assert run(second.entry("count")) == [0, 2, 4, 6]
+    assert len(places) == 1
+    assert [path.stat().st_ino for path in folder.glob("cache/shipped/*/kernel.so")] == places
 
 
 def test_an_unknown_kernel_is_none(folder: Path) -> None:
