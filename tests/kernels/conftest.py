@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,25 +17,37 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 
+from openmps.build.processor import Processor, levels_here
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.targets.base import BUFFERS, DYNAMIC_OFFSET, dispatch_struct
 from openmps.targets.cpu import CpuOptions, CpuTarget
 from openmps.targets.cuda import CudaTarget
 
 ENGINE = os.environ.get("OPENMPS_ENGINE", "cpu")  # in tests, the one that activation has chosen
+if ENGINE == "cuda":  # the arm64 machine of scripts/arm64 has no torch
+    import torch
 
-# How coordinated kernels run, and whether anything is optimised.
+# How coordinated kernels run, and whether anything is optimised: as on this machine, and in lanes
+# as on every level that it has.
 CPU_PATHS = {
     "lanes": CpuOptions(lanes=True, optimise=True),
     "lanes-O0": CpuOptions(lanes=True, optimise=False),
     "threads": CpuOptions(lanes=False, optimise=True),
     "threads-O0": CpuOptions(lanes=False, optimise=False),
 }
+LEVELS = tuple(levels_here())
+for level in LEVELS:
+    processor = Processor(platform.machine(), level)
+    CPU_PATHS[f"lanes-{level}"] = CpuOptions(processor=processor)
+for level in LEVELS[:1]:  # the lowest has the largest frames
+    processor = Processor(platform.machine(), level)
+    CPU_PATHS[f"lanes-O0-{level}"] = CpuOptions(optimise=False, processor=processor)
 # As shipped, and with the bits that the CPU computes.
 GPU_PATHS = {"cuda": False, "cuda-exact": True}
 PATHS = tuple(GPU_PATHS if ENGINE == "cuda" else CPU_PATHS)
+if "KERNEL_PATHS" in os.environ:  # scripts/arm64 runs some
+    PATHS = tuple(os.environ["KERNEL_PATHS"].split())
 
 Kernels = CpuTarget | CudaTarget
 

@@ -6,7 +6,7 @@ import pytest
 
 from openmps.msl.library import parse_library
 
-from .conftest import ENGINE, target_of
+from .conftest import CPU_PATHS, ENGINE, LEVELS, target_of
 from .differential import difference
 from .random_kernels import make_kernel
 
@@ -22,10 +22,13 @@ def build_ahead(seed: int) -> None:
 
 
 def paths(seed: int) -> tuple[str, ...]:
-    """All four ways for some; the fourth finds little that the other three do not."""
+    """All ways for some: optimised threads find little that the others do not, and one level of
+    processor differs from the next in how lanes load and store."""
     if ENGINE == "cuda":
         return "threads-O0", "cuda-exact"
-    return ("threads-O0", "lanes", "lanes-O0", *(["threads"] if seed % 4 == 0 else []))
+    level = LEVELS[seed % len(LEVELS)] if LEVELS else ""
+    below = [path for path in (f"lanes-{level}", f"lanes-O0-{level}") if path in CPU_PATHS]
+    return ("threads-O0", "lanes", "lanes-O0", *below, *(["threads"] if seed % 4 == 0 else []))
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))

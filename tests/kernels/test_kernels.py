@@ -41,6 +41,7 @@ import pytest
 import tomllib
 
 from openmps.build.shader_compiler import find_shader_compiler
+from openmps.device.core import find_torch
 from openmps.errors import ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, Library, parse_library
 from openmps.msl.source import SourceFile
@@ -61,9 +62,7 @@ def bf16(values: Any) -> np.ndarray:
 
 @functools.cache
 def torch_headers() -> LanguageOptions:
-    import torch
-
-    root = Path(torch.__file__).parent / "include"
+    root = find_torch().folder / "include"
 
     def find(name: str, _asking: SourceFile) -> SourceFile | None:
         path = root / name
@@ -96,6 +95,11 @@ def kernel_name(wanted: dict[str, Any], library: Library) -> str:
     return wanted.get("kernel") or next(iter(library.kernels))
 
 
+def group_of(wanted: dict[str, Any]) -> list[int]:
+    threads = wanted["threads"]
+    return wanted.get("group") or [min(threads[0], 1024), 1, 1][: len(threads)]
+
+
 def label(case: Path) -> str:
     return f"{case.parent.name}/{case.stem}"
 
@@ -114,8 +118,7 @@ def test_kernel(case: Path, launcher: Launcher) -> None:
 
 def check_run(launcher: Launcher, library: Library, wanted: dict[str, Any], which: str) -> None:
     name = kernel_name(wanted, library)
-    threads = wanted["threads"]
-    group = wanted.get("group") or [min(threads[0], 1024), 1, 1][: len(threads)]
+    threads, group = wanted["threads"], group_of(wanted)
     names: dict[str, Any] = {"threads": threads, "group": group, "n": math.prod(threads)}
     names["rng"] = np.random.default_rng(0)
     after: list[np.ndarray] = []

@@ -21,8 +21,7 @@ def elapsing(text: str, stream: TextIO | None = None) -> Iterator[None]:
     ticking: threading.Thread | None = None
     _say(out, text)
     if out.isatty():
-        ticking = threading.Thread(target=_tick, args=(out, text, begin, over), daemon=True)
-        ticking.start()
+        ticking = _start_ticking(out, text, begin, over)
     how = "failed"
     try:
         yield
@@ -33,6 +32,17 @@ def elapsing(text: str, stream: TextIO | None = None) -> Iterator[None]:
             ticking.join()
             _say(out, f"\r\033[K{text}")
         _say(out, f"{how}\n")
+
+
+def _start_ticking(
+    out: TextIO, text: str, begin: float, over: threading.Event
+) -> threading.Thread | None:
+    ticking = threading.Thread(target=_tick, args=(out, text, begin, over), daemon=True)
+    try:
+        ticking.start()
+    except RuntimeError:  # no more threads (ulimit -u)
+        return None
+    return ticking
 
 
 def _tick(out: TextIO, text: str, begin: float, over: threading.Event) -> None:

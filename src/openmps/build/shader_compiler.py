@@ -11,8 +11,6 @@ import functools
 import importlib.metadata
 import importlib.util
 import os
-import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -20,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openmps import settings
+from openmps.build.compiler import environment, machine_lacks
+from openmps.build.processor import Processor
 from openmps.errors import CompileError, CompilerNotFound
 
 # Metal's rules where C++ leaves something undefined or to the platform.
@@ -28,6 +28,8 @@ DIALECT = (
     "-fno-finite-loops", "-ffp-contract=off", "-fno-math-errno", "-fsigned-char",
     "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-fno-delete-null-pointer-checks", "-fno-asynchronous-unwind-tables",
+    # Frames are touched page by page: none can jump over the guard below a stack.
+    "-fstack-clash-protection",
 )  # fmt: skip
 # half rounds after every operation, also where the processor computes it in float.
 _CLANG = ("-Xclang", "-ffloat16-excess-precision=none")
@@ -43,6 +45,7 @@ class ShaderCompiler:
     compile: tuple[str, ...]
     link: tuple[str, ...]
     identity: str
+    links_directly: bool = False  # `link` is the linker, not a compiler that calls it
 
     def run(self, arguments: Sequence[str], folder: Path, *, link: bool = False) -> str:
         """Runs in `folder` and returns what was said. Raises CompileRefused with it on failure."""
@@ -54,7 +57,7 @@ class ShaderCompiler:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env={**os.environ, "LC_ALL": "C"},
+                env=environment(folder),
                 timeout=LONGEST_COMPILE_S,
             )
         except subprocess.TimeoutExpired:
@@ -62,6 +65,8 @@ class ShaderCompiler:
                 f"error: the compiler took longer than {LONGEST_COMPILE_S} s"
             ) from None
         except OSError as error:
+            if (lacking := machine_lacks(1, str(error), folder)) is not None:
+                raise lacking from error
             raise CompilerNotFound(
                 "the compiler for Metal shaders does not run",
                 found=f"{command[0]}: {error.strerror}",
@@ -69,12 +74,16 @@ class ShaderCompiler:
             ) from error
         said = done.stderr.decode(errors="replace")
         if done.returncode != 0:
+            if (lacking := machine_lacks(done.returncode, said, folder)) is not None:
+                raise lacking
             raise CompileRefused(said or f"error: exit status {done.returncode}")
         return said
 
-    @property
-    def machine(self) -> tuple[str, ...]:
-        return ("-march=native",) if platform.machine() == "x86_64" else ("-mcpu=native",)
+    def machine(self, processor: Processor) -> tuple[str, ...]:
+        """The flags for code that runs on it."""
+        if self.kind != "clang":
+            return processor.flags
+        return ("-target", f"{processor.architecture}-unknown-linux-gnu", *processor.flags)
 
 
 class CompileRefused(Exception):
@@ -122,13 +131,13 @@ def _zig() -> ShaderCompiler | None:
     zig = Path(spec.origin).parent / "zig"
     if not os.access(zig, os.X_OK):
         return None
-    target = f"{platform.machine()}-unknown-linux-gnu"
     version = importlib.metadata.version("ziglang")
     return ShaderCompiler(
         "clang",
-        (str(zig), "clang", "-target", target, *_CLANG),
+        (str(zig), "clang", *_CLANG),
         (str(zig), "ld.lld", "-shared"),
-        f"ziglang {version} {platform.machine()}",
+        f"ziglang {version}",
+        links_directly=True,
     )
 
 
@@ -140,18 +149,6 @@ def _system(path: str) -> ShaderCompiler:
     identity = f"{kind} {file} {facts.st_size} {facts.st_mtime_ns}"
     extra = _CLANG if kind == "clang" else ()
     return ShaderCompiler(kind, (path, *extra), (path, "-shared", "-nostdlib"), identity)
-
-
-@functools.lru_cache
-def processor() -> str:
-    """This machine's instruction set: a cache may be shared by machines that differ."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.machine()
-    found = re.search(r"^(?:flags|Features)\s*:.*$", text, re.M)
-    model = re.search(r"^model name\s*:.*$", text, re.M)
-    return f"{platform.machine()} {model and model.group()} {found and found.group()}"
 
 
 def refused_by_machine(problem: str, messages: str) -> CompileError:

@@ -22,9 +22,9 @@ enum Code : uint32_t {
   kFine = 0,
   kMemoryFault = 1,
   kArithmeticFault = 2,     // SIGFPE
-  kIllegalInstruction = 3,  // SIGILL
-  kStackOverflow = 4,
-  kInterrupted = 5,  // Ctrl-C
+  kIllegalInstruction = 3,  // SIGILL, SIGTRAP
+  kStackOverflow = 4,       // at an address, or known before the start: the address is 0
+  kInterrupted = 5,         // Ctrl-C
   kTimeLimit = 6,
   kOutOfMemory = 7,
   kInvalidDispatch = 8,
@@ -39,11 +39,12 @@ struct Extent {
 struct Dispatch {
   void* entry;
   uint16_t style;
-  uint16_t variables;   // bytes / 16 that a kSimdgroups kernel's threadgroup variables take
-  uint32_t workers;     // most OS threads to use, the calling one included
-  double time_limit_s;  // 0: none
-  uint32_t grid[3];     // threads
-  uint32_t group[3];    // threads
+  uint16_t variables;    // bytes / 16 that a kSimdgroups kernel's threadgroup variables take
+  uint32_t workers;      // most OS threads to use, the calling one included
+  float time_limit_s;    // 0: none
+  uint32_t stack_bytes;  // that the kernel's functions take together, however they call each other
+  uint32_t grid[3];      // threads
+  uint32_t group[3];     // threads
   void* buffers[kBuffers];
   uint64_t buffer_bytes[kBuffers];  // of buffers[i]; 0: not known
   const Extent* extents;            // further memory, reached through pointers in buffers

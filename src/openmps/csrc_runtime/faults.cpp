@@ -13,8 +13,8 @@ namespace openmps {
 
 namespace {
 
-// A frame may reach this far below the stack pointer before its first store.
-constexpr uintptr_t kFrame = 1 << 20;
+// The runtime's own functions, which do not probe, may reach this far below the stack pointer.
+constexpr uintptr_t kFrame = 64 << 10;
 
 bool is_stack_overflow(const Worker& worker, uintptr_t address, uintptr_t sp) {
   if (worker.simdgroups.stacks.is_guard(address)) return true;
@@ -25,7 +25,7 @@ bool is_stack_overflow(const Worker& worker, uintptr_t address, uintptr_t sp) {
 
 uint32_t classify(int signal, const Worker& worker, uintptr_t address, const void* context) {
   if (signal == SIGFPE) return kArithmeticFault;
-  if (signal == SIGILL) return kIllegalInstruction;
+  if (signal == SIGILL || signal == SIGTRAP) return kIllegalInstruction;
   const uintptr_t sp = stack_pointer(context);
   return address && is_stack_overflow(worker, address, sp) ? kStackOverflow : kMemoryFault;
 }
@@ -62,6 +62,9 @@ void ensure_fault_handlers() {
   ensure_handler(SIGBUS, on_fault);
   ensure_handler(SIGFPE, on_fault);
   ensure_handler(SIGILL, on_fault);
+#if defined(__aarch64__)
+  ensure_handler(SIGTRAP, on_fault);  // what compilers write for __builtin_trap()
+#endif
 }
 
 }  // namespace openmps

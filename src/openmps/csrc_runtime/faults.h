@@ -1,4 +1,5 @@
-// SIGSEGV, SIGBUS, SIGFPE and SIGILL in kernel code end the launch, not the process.
+// Faults in kernel code (SIGSEGV, SIGBUS, SIGFPE, SIGILL; SIGTRAP on arm64) end the launch, not the
+// process.
 #pragma once
 
 namespace openmps {

@@ -19,7 +19,8 @@ std::atomic<bool> forwarded[kSignals];
 std::atomic_flag installing = ATOMIC_FLAG_INIT;
 
 bool is_fault(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+         signal == SIGTRAP;
 }
 
 void take_default(int signal, const siginfo_t* info) {
@@ -99,6 +100,9 @@ void continue_at(void* context, uintptr_t pc, uintptr_t sp) {
 
 #else
 
+// What kind of branch came last: where a page wants landing pads, `pc` need not be one.
+constexpr uint64_t kBranchType = 3 << 10;
+
 uintptr_t program_counter(const void* context) {
   return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
 }
@@ -111,6 +115,7 @@ void continue_at(void* context, uintptr_t pc, uintptr_t sp) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
   registers.pc = pc;
   registers.sp = sp;
+  registers.pstate &= ~kBranchType;
 }
 
 #endif

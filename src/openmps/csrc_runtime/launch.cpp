@@ -43,6 +43,11 @@ bool describe_launch(const Dispatch& dispatch, Job* job) {
   return dispatch.entry && dispatch.style <= kThreads && dispatch.workers >= 1;
 }
 
+bool fits_stack(const Dispatch& dispatch) {
+  const bool lanes = dispatch.style == kSimdgroups;
+  return dispatch.stack_bytes <= (lanes ? kMostSimdgroupStack : kMostThreadStack);
+}
+
 void cut(const Dispatch& dispatch, Job* job) {
   job->batch = 1;
   if (dispatch.style == kBoxes) {
@@ -95,6 +100,7 @@ int openmps_launch(const openmps::Dispatch* dispatch) {
   job.report = report;
   job.launcher = worker;
   if (!describe_launch(*dispatch, &job)) return static_cast<int>(report->code = kInvalidDispatch);
+  if (!fits_stack(*dispatch)) return static_cast<int>(report->code = kStackOverflow);
   if (!dispatch->grid[0] || !dispatch->grid[1] || !dispatch->grid[2]) return kFine;
   cut(*dispatch, &job);
   run(worker, &job, dispatch->time_limit_s);

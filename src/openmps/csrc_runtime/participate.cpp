@@ -71,7 +71,12 @@ void run_pieces(void* argument) {
 void participate(Worker* worker, Job* job) {
   worker->job.store(job);
   if (!worker->prepare(*job)) {
-    stop_job(job, kOutOfMemory, *worker, 0);
+    // Without memory for one more, those that have it do all the work.
+    if (job->launcher == worker) {
+      stop_job(job, kOutOfMemory, *worker, 0);
+    } else {
+      job->participants.fetch_sub(1, std::memory_order_relaxed);
+    }
   } else if (openmps_enter(&worker->way_out, run_pieces, worker)) {
     worker->forget_fibres();
 #if defined(__SANITIZE_ADDRESS__)

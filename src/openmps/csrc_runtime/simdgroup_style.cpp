@@ -57,7 +57,7 @@ void run_simdgroups(Worker* worker, Job* job) {
   const unsigned count = worker->group.simdgroups;
   fibres->waiting = 0;
   fibres->current = count - 1;
-  if (count == 1) {
+  if (count == 1 && job->dispatch->stack_bytes <= kSmallStack) {
     fibres->live = 1;
     auto* entry = reinterpret_cast<SimdgroupEntry*>(job->dispatch->entry);
     entry(&job->launch, &worker->group, 0);

@@ -2,25 +2,55 @@
 
 #include <sys/mman.h>
 
+#include <initializer_list>
+
 namespace openmps {
 
-Stacks::~Stacks() {
-  if (base_) munmap(base_, most_ * stride_);
+namespace {
+
+// Above what a kernel's own functions take: a stack's colour, and what they call of the runtime and
+// of the maths library.
+constexpr size_t kBeside = 32 << 10;
+constexpr size_t kGranule = 64 << 10;  // no page is larger
+
+}  // namespace
+
+Stacks::~Stacks() { release(); }
+
+void Stacks::release() {
+  if (base_) munmap(base_, reserved_ * stride_);
+  base_ = nullptr;
+  reserved_ = ready_ = 0;
 }
 
-bool Stacks::provide(unsigned count) {
-  if (count > most_) return false;
-  if (!base_) {
-    void* memory = mmap(nullptr, most_ * stride_, PROT_NONE,
+// Address space for all that may ever be needed; under a limit (ulimit -v), for `count`.
+bool Stacks::reserve(unsigned count) {
+  for (const unsigned stacks : {most_, count}) {
+    void* memory = mmap(nullptr, stacks * stride_, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return false;
+    if (memory == MAP_FAILED) continue;
     base_ = static_cast<char*>(memory);
+    reserved_ = stacks;
+    return true;
   }
+  return false;
+}
+
+Stacks::Provided Stacks::provide(unsigned count, size_t bytes) {
+  if (count > most_) return kNoMemory;
+  Provided provided = kAsBefore;
+  const size_t wanted = (bytes + kBeside + guard_ + kGranule - 1) / kGranule * kGranule;
+  if (wanted > stride_ || (base_ && count > reserved_)) {
+    release();
+    if (wanted > stride_) stride_ = wanted;
+    provided = kMoved;
+  }
+  if (!base_ && !reserve(count)) return kNoMemory;
   for (; ready_ < count; ++ready_) {
     char* low = base_ + ready_ * stride_ + guard_;
-    if (mprotect(low, stride_ - guard_, PROT_READ | PROT_WRITE) != 0) return false;
+    if (mprotect(low, stride_ - guard_, PROT_READ | PROT_WRITE) != 0) return kNoMemory;
   }
-  return true;
+  return provided;
 }
 
 char* Stacks::top(unsigned index) const {
@@ -31,7 +61,7 @@ char* Stacks::top(unsigned index) const {
 
 bool Stacks::is_guard(uintptr_t address) const {
   const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
-  if (!base_ || address < base || address >= base + most_ * stride_) return false;
+  if (!base_ || address < base || address >= base + reserved_ * stride_) return false;
   const uintptr_t offset = address - base;
   return offset / stride_ >= ready_ || offset % stride_ < guard_;
 }

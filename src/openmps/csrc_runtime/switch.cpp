@@ -147,7 +147,14 @@ openmps_switch_by_jump:
   openmps_save
   mov sp, x1
   openmps_load
-  br x30
+)"
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+    // With branch protection a jump may only reach a landing pad, and where calls return is none.
+    "  ret\n"
+#else
+    "  br x30\n"
+#endif
+    R"(
 .size openmps_switch_by_jump,.-openmps_switch_by_jump
 
 .p2align 4

@@ -82,16 +82,23 @@ Worker* this_worker() {
   return worker;
 }
 
+bool Worker::provide(Stacks* stacks, unsigned count, uint32_t bytes) {
+  const Stacks::Provided provided = stacks->provide(count, bytes);
+  if (provided != Stacks::kAsBefore) forget_fibres();
+  return provided != Stacks::kNoMemory;
+}
+
 bool Worker::prepare(const Job& next) {
   const uint32_t style = next.dispatch->style;
-  const uint64_t fibres = next.pieces.piece_threads();
-  if (style == kSimdgroups && fibres > kSimdWidth) {
-    const unsigned count = static_cast<unsigned>((fibres + kSimdWidth - 1) / kSimdWidth);
-    if (!simdgroups.stacks.provide(count)) return false;
+  const uint32_t bytes = next.dispatch->stack_bytes;
+  const unsigned piece = static_cast<unsigned>(next.pieces.piece_threads());
+  if (style == kSimdgroups && (piece > kSimdWidth || bytes > kSmallStack)) {
+    const unsigned count = (piece + kSimdWidth - 1) / kSimdWidth;
+    if (!provide(&simdgroups.stacks, count, bytes)) return false;
   }
   if (style == kThreads) {
     if (!threads.simdgroups) threads.simdgroups = new_simdgroups();
-    if (!threads.simdgroups || !threads.stacks.provide(static_cast<unsigned>(fibres))) return false;
+    if (!threads.simdgroups || !provide(&threads.stacks, piece, bytes)) return false;
   }
   if (next.dynamic_bytes > dynamic_bytes) {
     free(dynamic);

@@ -20,6 +20,12 @@ struct Simdgroup;
 constexpr unsigned kMostThreads = 1024;  // in a threadgroup
 constexpr unsigned kMostSimdgroups = kMostThreads / kSimdWidth;
 
+// The most that a kernel's functions may take of a stack: a thread's, and that of 32 in lock-step.
+constexpr uint32_t kMostThreadStack = 2 << 20;
+constexpr uint32_t kMostSimdgroupStack = kMostThreadStack * kSimdWidth;
+// Up to here a kernel may run on the stack of the thread that launches it, whatever made that.
+constexpr uint32_t kSmallStack = 64 << 10;
+
 // One fibre per simdgroup. Bit i of a mask is simdgroup i.
 struct SimdgroupFibres {
   uint32_t live = 0;     // those that have not returned
@@ -28,7 +34,7 @@ struct SimdgroupFibres {
   unsigned primed = 0;  // fibres that stand ready to run the next threadgroup
   void* host = nullptr;
   void* context[kMostSimdgroups];
-  Stacks stacks{kMostSimdgroups, 1 << 20, 64 << 10};
+  Stacks stacks{kMostSimdgroups, 960 << 10, 64 << 10};
 };
 
 // One fibre per thread.
@@ -38,7 +44,7 @@ struct ThreadFibres {
   void* host = nullptr;
   void* context[kMostThreads];
   Simdgroup* simdgroups = nullptr;  // kMostSimdgroups of them
-  Stacks stacks{kMostThreads, 256 << 10, 16 << 10};
+  Stacks stacks{kMostThreads, 192 << 10, 64 << 10};
 };
 
 struct Worker {
@@ -71,6 +77,9 @@ struct Worker {
   ThreadFibres threads;
   char* dynamic = nullptr;
   size_t dynamic_bytes = 0;
+
+ private:
+  bool provide(Stacks* stacks, unsigned count, uint32_t bytes);
 };
 
 // The static TLS model: signal handlers and barriers read it, and must not allocate.

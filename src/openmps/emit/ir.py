@@ -128,6 +128,10 @@ class Instruction:
     source: Type = VOID  # element type of getelementptr and alloca
     ordering: str = ""  # of an atomic access; empty for a plain one
     volatile: bool = False
+    # Of a call: what stands before the type of the result, and behind that of each operand, of
+    # which the callee must know.
+    convention: str = ""
+    extensions: list[str] = field(default_factory=list)
     text: str = ""
 
     def unsupported(self, reason: str) -> UnsupportedIR:

@@ -20,6 +20,8 @@ from openmps.emit.ir import (
 )
 from openmps.emit.ir_text import LABEL_LINE, SYMBOL, Cursor, parse_constant
 
+_ORDERINGS = frozenset(["unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"])
+
 
 def read_function(module: Module, name: str) -> Function:
     if name not in module.definitions:
@@ -43,13 +45,16 @@ class _FunctionParser:
         unnamed = 0
         while not cursor.accept(")"):
             kind = cursor.type()
-            cursor.skip_attributes()
+            cursor.attributes()
             name = cursor.local() if cursor.peek("%") else f"%{unnamed}"
             unnamed += name[1:].isdigit()
             arguments.append(Operand(kind, name))
             cursor.accept(",")
         groups = re.findall(r"#\d+", head[cursor.at :])
-        attributes = " ".join(self.module.attributes.get(group, "") for group in groups)
+        for group in groups:
+            if group not in self.module.attributes:
+                raise UnsupportedIR("attributes that the module does not list", head)
+        attributes = " ".join(self.module.attributes[group] for group in groups)
         quoted = re.findall(r'"[^"]*"="[^"]*"', attributes)
         blocks = self._blocks(f"%{unnamed}")
         return Function(match.group(1).strip('"'), arguments, blocks, " ".join(quoted))
@@ -103,6 +108,7 @@ class _FunctionParser:
             if reader is None:
                 raise UnsupportedIR("an instruction the pass does not know", line)
             reader(cursor, instruction)
+        cursor.end()
         return instruction
 
     def _same_type(self, cursor: Cursor, instruction: Instruction) -> None:
@@ -116,8 +122,6 @@ class _FunctionParser:
         instruction.flags = cursor.flags()
         instruction.operands = [cursor.operand()]
         while cursor.accept(","):
-            if cursor.peek_word() == "align":
-                return
             instruction.operands.append(cursor.operand())
 
     def _read_fneg(self, cursor: Cursor, instruction: Instruction) -> None:
@@ -191,8 +195,12 @@ class _FunctionParser:
     def _ordering(self, cursor: Cursor, instruction: Instruction) -> None:
         if cursor.accept("syncscope"):
             cursor.balanced()
-        if cursor.peek_word():
-            instruction.ordering = cursor.word()
+        instruction.ordering = self._one_of(cursor, _ORDERINGS)
+
+    def _one_of(self, cursor: Cursor, words: frozenset[str]) -> str:
+        if cursor.peek_word() not in words:
+            raise cursor.fail(f"one of {', '.join(sorted(words))}")
+        return cursor.word()
 
     def _read_load(self, cursor: Cursor, instruction: Instruction) -> None:
         self._access(cursor, instruction)
@@ -228,7 +236,7 @@ class _FunctionParser:
         compared = instruction.operands[1].type
         instruction.type = Type("struct", f"{{ {compared.text}, i1 }}", members=(compared, I1))
         self._ordering(cursor, instruction)
-        instruction.ordering += " " + cursor.word()
+        instruction.ordering += " " + self._one_of(cursor, _ORDERINGS)
 
     def _read_fence(self, cursor: Cursor, instruction: Instruction) -> None:
         self._ordering(cursor, instruction)
@@ -236,7 +244,8 @@ class _FunctionParser:
     def _read_alloca(self, cursor: Cursor, instruction: Instruction) -> None:
         instruction.type = PTR
         instruction.source = cursor.type()
-        if cursor.accept(",") and not cursor.peek("align"):
+        if cursor.peek(",") and not cursor.peek(", align"):
+            cursor.expect(",")
             count = cursor.operand()
             if not count.value.isdigit():
                 raise instruction.unsupported("an alloca whose size is not constant")
@@ -298,13 +307,7 @@ class _FunctionParser:
 
     def _read_call(self, cursor: Cursor, instruction: Instruction) -> None:
         instruction.flags = cursor.flags()
-        while not cursor.at_type():  # calling convention and attributes of the result
-            word = cursor.word()
-            if cursor.peek("("):
-                cursor.balanced()
-            elif word == "align":
-                cursor.space()
-                cursor.value()
+        instruction.convention = cursor.convention()
         instruction.type = cursor.type()
         if cursor.peek("("):
             cursor.balanced()  # the function type of a call to a variadic function
@@ -317,6 +320,8 @@ class _FunctionParser:
             if kind == METADATA:
                 cursor.at = cursor.text.rindex(")")
                 continue
-            cursor.skip_attributes()
+            instruction.extensions.append(cursor.attributes())
             instruction.operands.append(Operand(kind, cursor.value()))
             cursor.accept(",")
+        if instruction.detail == "llvm.assume" and cursor.peek("["):
+            cursor.at = len(cursor.text)  # what it promises with its operands, too

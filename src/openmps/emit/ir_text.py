@@ -1,7 +1,7 @@
 """Reads the text of LLVM IR as clang 22 prints it: types, values, constants, and a module's parts.
 
 Metadata and attributes that change no result are dropped. Functions stay text (ir_instructions
-reads one).
+reads one). What is not known is never skipped: a newer clang may mean something by it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ _VALUE = re.compile(
 _WORD = re.compile(r"[a-zA-Z_][\w.]*")
 _INT_TYPE = re.compile(r"i(\d+)(?![\w.])")
 _COUNT = re.compile(r"(\d+) x ")
+_END = re.compile(r"(?:, align \d+)?(?: #\d+)* *$")
 LABEL_LINE = re.compile(rf"({_NAME}):")
 SYMBOL = re.compile(rf"@({_NAME})")
 _PLAIN_VALUES = frozenset(["true", "false", "null", "undef", "poison", "zeroinitializer", "none"])
@@ -62,6 +63,36 @@ _EXPRESSIONS = frozenset(
         "xor",
     ]
 )
+# Attributes of parameters and results that promise something, and change nothing.
+_PROMISES = frozenset(
+    [
+        "align",
+        "allocalign",
+        "allocptr",
+        "captures",
+        "dead_on_return",
+        "dead_on_unwind",
+        "dereferenceable",
+        "dereferenceable_or_null",
+        "immarg",
+        "initializes",
+        "noalias",
+        "nocapture",
+        "nofpclass",
+        "nofree",
+        "nonnull",
+        "noundef",
+        "range",
+        "readnone",
+        "readonly",
+        "returned",
+        "writable",
+        "writeonly",
+    ]
+)
+_EXTENSIONS = frozenset(["signext", "zeroext"])
+_BY_VALUE = frozenset(["byval", "sret"])
+_CONVENTIONS = frozenset(["ccc", "coldcc", "fastcc"])
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _FLAGS = FAST_MATH | frozenset(
     ["nuw", "nsw", "exact", "inbounds", "disjoint", "nneg", "samesign", "nusw"]
@@ -214,25 +245,57 @@ class Cursor:
         kind = self.type()
         return Operand(kind, self.value())
 
-    def skip_attributes(self) -> None:
-        """Parameter attributes: words, each maybe with a number or a bracketed group."""
+    def attributes(self) -> str:
+        """Of a parameter: skips promises, and returns those that the callee must know of."""
+        kept = ""
         while True:
             word = self.peek_word()
             if not word or word in _PLAIN_VALUES or word in _EXPRESSIONS or self.at_type():
-                return
-            self.at += len(word)
-            if self.peek("("):
+                return kept
+            begin = self.at
+            if word in _EXTENSIONS:
+                self.at += len(word)
+            elif word in _BY_VALUE:
+                self.at += len(word)
                 self.balanced()
-            elif word == "align":
-                self.space()
-                self.value()
+            else:
+                self._promise()
+                if word != "align" or "byval" not in kept:
+                    continue  # that of a copy on the stack is part of how it is passed
+            kept += f" {self.text[begin : self.at]}"
+
+    def convention(self) -> str:
+        """Of a call, before the type of its result: what the callee must know of."""
+        kept = ""
+        while not self.at_type():
+            word = self.peek_word()
+            if word in _EXTENSIONS or word in _CONVENTIONS:
+                self.at += len(word)
+                kept += f"{word} "
+            else:
+                self._promise()
+        return kept
+
+    def _promise(self) -> None:
+        word = self.peek_word()
+        if word not in _PROMISES:
+            raise self.fail("an attribute")
+        self.at += len(word)
+        if self.peek("("):
+            self.balanced()
+        elif word == "align":
+            self.space()
+            self.value()
+
+    def end(self) -> None:
+        """Nothing follows but an alignment and groups of attributes."""
+        if not _END.match(self.text, self.at):
+            raise self.fail("the end")
 
     def flags(self) -> str:
         found = []
         while (word := self.peek_word()) in _FLAGS:
             self.at += len(word)
-            if self.peek("("):  # inrange of getelementptr
-                self.balanced()
             found.append(word + " ")
         return "".join(found)
 
@@ -270,6 +333,9 @@ def zero_of(kind: Type) -> str:
     return {"int": "0", "ptr": "null"}.get(kind.kind, "0.0") if kind.bits != 1 else "false"
 
 
+_SAYS_NOTHING = (";", "!", "^", "source_filename ", "uselistorder")
+
+
 def parse_module(text: str) -> Module:
     module = Module([], [], {}, {}, {}, {})
     lines = text.split("\n")
@@ -279,12 +345,11 @@ def parse_module(text: str) -> Module:
         line = lines[at]
         at += 1
         if line.startswith("define "):
-            body = [line]
-            while lines[at] != "}":
-                body.append(lines[at])
-                at += 1
-            at += 1
-            module.definitions[_symbol(line)] = "\n".join([*body, "}"])
+            if "}" not in lines[at:]:
+                raise UnsupportedIR("a function without an end", line)
+            end = lines.index("}", at) + 1
+            module.definitions[_symbol(line)] = "\n".join(lines[at - 1 : end])
+            at = end
         elif line.startswith("declare "):
             module.declarations[_symbol(line)] = _strip_metadata(line)
         elif line.startswith("@"):
@@ -298,6 +363,8 @@ def parse_module(text: str) -> Module:
         elif line.startswith("attributes #"):
             name, _, group = line[len("attributes ") :].partition(" = ")
             module.attributes[name] = group
+        elif line and not line.startswith(_SAYS_NOTHING):
+            raise UnsupportedIR("a line that the pass does not know", line)
     _resolve_types(type_lines, module.types)
     return module
 
@@ -309,12 +376,17 @@ def _symbol(line: str) -> str:
     return match.group(1).strip('"')
 
 
+_LAST_METADATA = re.compile(r"(?:, ![\w.]+ !\d+)+$")
+_FIRST_METADATA = re.compile(r"^declare(?: ![\w.]+ !\d+)+")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
 def _strip_metadata(line: str) -> str:
-    cut = line.find(", !")
-    if cut >= 0:
-        line = line[:cut]
-    cut = line.find(" !dbg")
-    return line[:cut] if cut >= 0 else line
+    """Of a line that stays in the module, where metadata does not."""
+    line = _FIRST_METADATA.sub("declare", _LAST_METADATA.sub("", line))
+    if "!" in _QUOTED.sub("", line):
+        raise UnsupportedIR("metadata in a place that the pass does not know", line)
+    return line
 
 
 def _resolve_types(lines: dict[str, str], types: dict[str, Type]) -> None:

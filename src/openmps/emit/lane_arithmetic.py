@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmps.emit.ir import DOUBLE, FAST_MATH, I1, I32, Instruction, Operand, Type
-from openmps.emit.lane_values import ALL_LANES, Values, vector
+from openmps.emit.lane_values import ALL_LANES, Values, element_of_size, vector
 from openmps.emit.private import WIDTH
 
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
@@ -68,15 +68,10 @@ def _address(values: Values, i: Instruction, operands: list[str]) -> str:
     text = operands[0]
     for operand, index, scale in zip(i.operands[1:], operands[1:], i.indices, strict=True):
         step = f"{operand.type.text} {index}"
-        text = let(f"getelementptr {_element(scale * factor)}, ptr {text}, {step}")
+        text = let(f"getelementptr {element_of_size(scale * factor)}, ptr {text}, {step}")
     if i.offset:
         text = let(f"getelementptr i8, ptr {text}, i64 {i.offset * factor}")
     return text
-
-
-def _element(scale: int) -> str:
-    """A type of that size: the scale then stays visible as an addressing mode."""
-    return {1: "i8", 2: "i16", 4: "i32", 8: "i64"}.get(scale, f"[{scale} x i8]")
 
 
 def _vector_address(values: Values, i: Instruction) -> str:
@@ -101,7 +96,7 @@ def _vector_address(values: Values, i: Instruction) -> str:
         else:
             step = f"{vector(operand.type)} {values.vector(operand)}"
             wide = True
-        text = let(f"getelementptr {_element(scale * factor)}, {kind} {text}, {step}")
+        text = let(f"getelementptr {element_of_size(scale * factor)}, {kind} {text}, {step}")
     return text
 
 

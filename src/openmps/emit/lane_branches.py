@@ -6,6 +6,7 @@ from __future__ import annotations
 from openmps.emit.flow import EXIT
 from openmps.emit.ir import Block, Instruction, Operand
 from openmps.emit.lane_layout import Layout
+from openmps.emit.lane_rows import MatrixRows
 from openmps.emit.lane_values import ALL_LANES, MASK, NO_LANES, Values, vector
 from openmps.emit.private import WIDTH
 
@@ -13,8 +14,9 @@ _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
 class Branches:
-    def __init__(self, values: Values, layout: Layout) -> None:
+    def __init__(self, values: Values, layout: Layout, rows: MatrixRows) -> None:
         self.values = values
+        self.rows = rows
         self.out = values.out
         self.layout = layout
         self.function = layout.function
@@ -40,6 +42,7 @@ class Branches:
         text = self.out.let(f"load {kind}, ptr {slot}")
         if self.lanes.strides[i.result] is None:
             self.values.define_vector(i, text)
+            self.rows.read_phi(i)
         else:
             self.values.define_scalar(i, text)
 
@@ -64,6 +67,7 @@ class Branches:
     def _phi_updates(self, source: str, target: str, mask: str) -> list[str]:
         """The stores that bring a successor's phis up to date, values already computed."""
         stores = []
+        blended = {}
         block = self.function.blocks[target]
         for phi in block.phis():
             operand = phi.operands[phi.targets.index(source)]
@@ -74,8 +78,9 @@ class Branches:
             value = self.values.vector(operand)
             if self._must_blend(source, target):
                 old = self.out.let(f"load {kind}, ptr {slot}")
-                value = self.values.blend(phi.type, mask, value, old)
+                value = blended[phi.result] = self.values.blend(phi.type, mask, value, old)
             stores.append(f"store {kind} {value}, ptr {slot}")
+        stores += self.rows.phi_updates(source, target, blended)
         return stores
 
     def _must_blend(self, source: str, target: str) -> bool:
@@ -210,8 +215,23 @@ class Branches:
         self.out.line(f"br i1 {stays}, label %{quick}, label %{slow}")
         self.out.label(quick)
         with self.values.aside():
-            self._write_edge(block.name, back)
+            if self._all_stay_full(block.name, back):
+                # The header's mask is all lanes, and stays so: there is no need to look at it.
+                for store in self._phi_updates(block.name, back, ALL_LANES):
+                    self.out.line(store)
+                self.out.line(f"br label %{self.layout.full_label(back)}")
+            else:
+                self._write_edge(block.name, back)
         self.out.label(slow)
+
+    def _all_stay_full(self, source: str, header: str) -> bool:
+        """Whether this is written for all lanes, and those are all that the loop's header has."""
+        layout = self.layout
+        return (
+            self.values.mask == ALL_LANES
+            and header in layout.doubled
+            and layout.root[source] == layout.root[header] == header
+        )
 
     def _all_lanes(self, condition: Operand, wanted: bool) -> str:
         """A scalar that is true only if the comparison comes out as wanted in all 32 lanes."""
@@ -253,4 +273,4 @@ class Branches:
         """Whether the value can be read here, though this block may not be a user of it."""
         home = self.lanes.block_of.get(operand.value)
         here = self.values.block
-        return home is None or home == here or self.layout.linear.reaches_all(home, here)
+        return home is None or home == here or self.layout.reads_directly(home, here)

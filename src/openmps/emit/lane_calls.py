@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from openmps.emit import lane_functions
-from openmps.emit.ir import FLOAT, I32, I64, VOID, Instruction, Operand, Type
+from openmps.emit.ir import FLOAT, I32, I64, VOID, Function, Instruction, Operand, Type
 from openmps.emit.lane_loop import each_lane, item_of
 from openmps.emit.lane_matrix import Matrices
+from openmps.emit.lane_rows import MatrixRows
 from openmps.emit.lane_values import MASK, Values, mangled, vector
 from openmps.emit.private import WIDTH
 
@@ -23,11 +24,11 @@ _TWO_TYPES_SAT = frozenset(["fptosi.sat", "fptoui.sat"])
 
 
 class Calls:
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, function: Function, rows: MatrixRows) -> None:
         self.values = values
         self.out = values.out
         self.lanes = values.lanes
-        self.matrices = Matrices(values)
+        self.matrices = Matrices(values, function, rows)
 
     def emit(self, i: Instruction) -> None:
         name = i.detail
@@ -178,8 +179,8 @@ class Calls:
     # Everything else
 
     def _scalar(self, i: Instruction) -> None:
-        arguments = [(o.type.text, self.values.scalar(o)) for o in i.operands]
-        text = self.out.call(i.type.text, i.detail, arguments, _math_flags(i))
+        texts = [self.values.scalar(o) for o in i.operands]
+        text = self.out.call(*_called(i, texts), _math_flags(i))
         self.values.define_scalar(i, text)
 
     def _intrinsic(self, i: Instruction) -> None:
@@ -200,7 +201,7 @@ class Calls:
         count = WIDTH
         if base in lane_functions.VECTOR_LIBRARY and i.type.bits >= 32:
             # The library has no function of 32 lanes; LLVM finds those of its widths by name.
-            count = self.values.register_bits // i.type.bits
+            count = min(self.values.register_bits, 256) // i.type.bits
         flag = _FLAG_ARGUMENT.get(base)
         pieces = []
         operands = [
@@ -222,20 +223,7 @@ class Calls:
                     text = self.values.shuffle(operand.type, text, range(first, first + count))
                 arguments.append((vector(operand.type, count), text))
             pieces.append(self.out.call(vector(i.type, count), name, arguments, _math_flags(i)))
-        self.values.define_vector(i, self._joined(i.type, pieces, count))
-
-    def _joined(self, kind: Type, pieces: list[str], count: int) -> str:
-        while len(pieces) > 1:
-            whole = vector(kind, count)
-            order = ", ".join(f"i32 {k}" for k in range(2 * count))
-            pieces = [
-                self.out.let(
-                    f"shufflevector {whole} {left}, {whole} {right}, <{2 * count} x i32> <{order}>"
-                )
-                for left, right in zip(pieces[::2], pieces[1::2], strict=True)
-            ]
-            count *= 2
-        return pieces[0]
+        self.values.define_vector(i, self.values.joined(i.type, pieces, count))
 
     def _each_lane(self, i: Instruction) -> None:
         if any(not o.type.scalar for o in i.operands) or not (i.type.scalar or i.type == VOID):
@@ -243,13 +231,22 @@ class Calls:
         wanted = i.type if i.type != VOID else None
 
         def act(texts: list[str]) -> str:
-            arguments = [(o.type.text, t) for o, t in zip(i.operands, texts, strict=True)]
-            return self.out.call(i.type.text, i.detail, arguments)
+            return self.out.call(*_called(i, texts))
 
         items = [item_of(self.values, o) for o in i.operands]
         text = each_lane(self.values, wanted, items, act)
         if wanted:
             self.values.define_vector(i, text)
+
+
+def _called(i: Instruction, texts: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
+    """The call as the callee expects it: result, name and arguments."""
+    extensions = i.extensions or [""] * len(texts)
+    arguments = [
+        (operand.type.text + extension, text)
+        for operand, extension, text in zip(i.operands, extensions, texts, strict=True)
+    ]
+    return i.convention + i.type.text, i.detail, arguments
 
 
 def _math_flags(i: Instruction) -> str:

@@ -1,5 +1,5 @@
 """Where the blocks of a function go when 32 lanes run it together: their order, which of them are
-jumped over when no lane is there, and which share a mask."""
+jumped over when no lane is there, which share a mask, and which are written twice."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from openmps.emit.ir import Function, Instruction
 
 # A block this short runs for no lanes rather than being jumped over.
 _CHEAP_INSTRUCTIONS = 8
+# A longer one is not written twice, for the compiler's sake.
+_MOST_DOUBLED_INSTRUCTIONS = 400
 
 
 class Layout:
-    def __init__(self, function: Function, lanes: Lanes) -> None:
+    def __init__(self, function: Function, lanes: Lanes, *, whole: bool) -> None:
+        """whole: all 32 threads of the simdgroup exist, so that all lanes may be active."""
         self.function = function
+        self.whole = whole
         self.lanes = lanes
         self.graph = lanes.graph
         maybe_empty = {name for name in self.graph.order if lanes.splits[name]}
@@ -26,12 +30,21 @@ class Layout:
             root = self.root[name]
             if root != name and root in self.guarded and self.linear.reaches_all(root, name):
                 self.guarded.discard(name)
+        self.doubled = self._doubled_blocks()
 
     def owns_mask(self, name: str) -> bool:
         return self.root[name] == name and name != self.graph.entry
 
     def body_label(self, name: str) -> str:
         return self.label_of[name] + (".body" if name in self.guarded else "")
+
+    def full_label(self, name: str) -> str:
+        """Of a doubled block: where all lanes are active."""
+        return self.label_of[name] + ".full"
+
+    def partial_label(self, name: str) -> str:
+        """Of a doubled block: where some lanes may be off."""
+        return self.label_of[name] + ".partial"
 
     def next_label(self, source: str, target: str) -> str:
         if target != EXIT and self.graph.is_back_edge(source, target):
@@ -48,9 +61,37 @@ class Layout:
                     place = i.targets[position] if i.op == "phi" else name
                     if home is None or home == place or operand.value in needed:
                         continue
-                    if not self.linear.reaches_all(home, place):
+                    if not self.reads_directly(home, place):
                         needed.add(operand.value)
         return needed
+
+    def reads_directly(self, home: str, place: str) -> bool:
+        """Whether a value can be used in another block than its own without going through memory:
+        its definition is always reached before, and there is only one."""
+        return home not in self.doubled and self.linear.reaches_all(home, place)
+
+    def _doubled_blocks(self) -> set[str]:
+        """Blocks that are written once for all lanes and once for a mask: where the machine has no
+        masked instructions, a mask costs several times what it guards, and most of the time all
+        lanes are active."""
+        if not self.whole or "+avx512bw" in self.function.attributes:
+            return set()
+        return {
+            name
+            for name in self.graph.order
+            if self.root[name] != self.graph.entry
+            and len(self.function.blocks[name].instructions) <= _MOST_DOUBLED_INSTRUCTIONS
+            and any(self._asks_mask(i) for i in self.function.blocks[name].instructions)
+        }
+
+    def _asks_mask(self, i: Instruction) -> bool:
+        if i.op in ("load", "store"):
+            return self.lanes.stride(i.operands[-1]) != 0
+        if i.op in ("udiv", "sdiv", "urem", "srem"):
+            return self.lanes.strides[i.result] is None
+        if i.op == "call":
+            return not i.detail.startswith("llvm.")
+        return i.op in ("atomicrmw", "cmpxchg")
 
     def _is_cheap(self, name: str) -> bool:
         block = self.function.blocks[name]

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from openmps.emit.ir import Operand, Type
+from openmps.emit.ir import Operand, Type, integer
 from openmps.emit.lane_values import Values, vector
 from openmps.emit.private import WIDTH
 
 
 class Item(NamedTuple):
-    """What each lane is given: one scalar for all, or a vector."""
+    """What each lane is given: one scalar for all, or a vector (of an operand, if of one)."""
 
     type: Type
     text: str
     wide: bool
+    operand: Operand | None = None
 
 
 def item_of(values: Values, operand: Operand) -> Item:
     if values.uniform(operand):
         return Item(operand.type, values.scalar(operand), False)
-    return Item(operand.type, values.vector(operand), True)
+    return Item(operand.type, values.vector(operand), True, operand)
 
 
 def each_lane(
@@ -43,10 +44,16 @@ def each_lane(
         return ""
     arrays = []
     for item in items:
-        arrays.append(out.alloca(vector(item.type)) if item.wide else "")
-        if item.wide:
-            out.line(f"store {vector(item.type)} {item.text}, ptr {arrays[-1]}")
-    results = out.alloca(vector(kind)) if kind else ""
+        if not item.wide:
+            arrays.append("")
+            continue
+        stored = _in_memory(item.type)
+        text = item.text
+        if stored != item.type:
+            text = out.let(f"zext {vector(item.type)} {text} to {vector(stored)}")
+        arrays.append(out.alloca(vector(stored)))
+        out.line(f"store {vector(stored)} {text}, ptr {arrays[-1]}")
+    results = out.alloca(vector(_in_memory(kind))) if kind else ""
     bits = values.mask_bits(values.mask)
     hints = ("lanes", "lane", "act", "acted", "lanes.done")
     before, loop, body, last, after = (out.new_label(hint) for hint in hints)
@@ -67,19 +74,47 @@ def each_lane(
             if not item.wide:
                 texts.append(item.text)
                 continue
-            place = out.let(f"getelementptr {item.type.text}, ptr {array}, i64 {index}")
-            texts.append(out.let(f"load {item.type.text}, ptr {place}"))
+            stored = _in_memory(item.type)
+            place = out.let(f"getelementptr {stored.text}, ptr {array}, i64 {index}")
+            text = out.let(f"load {stored.text}, ptr {place}")
+            if stored != item.type:
+                text = out.let(f"trunc {stored.text} {text} to {item.type.text}")
+            texts.append(text)
         result = act(texts)
         if kind:
-            place = out.let(f"getelementptr {kind.text}, ptr {results}, i64 {index}")
-            out.line(f"store {kind.text} {result}, ptr {place}")
+            stored = _in_memory(kind)
+            if stored != kind:
+                result = out.let(f"zext {kind.text} {result} to {stored.text}")
+            place = out.let(f"getelementptr {stored.text}, ptr {results}, i64 {index}")
+            out.line(f"store {stored.text} {result}, ptr {place}")
     lower = out.let(f"sub i32 {left}, 1")
     out.line(f"{rest} = and i32 {left}, {lower}")
     out.line(f"br label %{last}")
     out.label(last)
     out.line(f"br label %{loop}")
     out.label(after)
-    return out.let(f"load {vector(kind)}, ptr {results}") if kind else ""
+    if not kind:
+        return ""
+    stored = _in_memory(kind)
+    text = out.let(f"load {vector(stored)}, ptr {results}")
+    if stored != kind:
+        text = out.let(f"trunc {vector(stored)} {text} to {vector(kind)}")
+    return text
+
+
+def _in_memory(kind: Type) -> Type:
+    """As one element of an array: vectors of bits, and of odd widths, are packed in memory."""
+    if kind.kind != "int":
+        return kind
+    return integer(max(8, 1 << (kind.bits - 1).bit_length()))
+
+
+def _lane_of(values: Values, item: Item, lane: int) -> str:
+    if not item.wide:
+        return item.text
+    if item.operand is not None:
+        return values.at_constant_lane(item.operand, lane)
+    return values.out.let(f"extractelement {vector(item.type)} {item.text}, i64 {lane}")
 
 
 def _all_or_each(values: Values, items: list[Item], act: Callable[[list[str]], str]) -> None:
@@ -90,13 +125,9 @@ def _all_or_each(values: Values, items: list[Item], act: Callable[[list[str]], s
     out.line(f"br i1 {whole}, label %{every}, label %{some}")
     out.label(every)
     with values.aside():
-        for lane in range(WIDTH):
-            texts = [
-                out.let(f"extractelement {vector(item.type)} {item.text}, i64 {lane}")
-                if item.wide
-                else item.text
-                for item in items
-            ]
+        # What each lane is given first, then what is done: nothing is written in between, so that
+        # what comes from memory may be loaded lane by lane.
+        for texts in [[_lane_of(values, item, lane) for item in items] for lane in range(WIDTH)]:
             act(texts)
     out.line(f"br label %{done}")
     out.label(some)

@@ -15,6 +15,13 @@ from openmps.emit.lane_values import ALL_LANES, MASK, Values, indices, mangled, 
 from openmps.emit.private import WIDTH
 
 
+def _narrowest_mask(attributes: str) -> int:
+    """Bits of the smallest elements that the machine loads and stores under a mask."""
+    if "+avx512bw" in attributes:
+        return 8
+    return 32 if "+avx2" in attributes else 1 << 16  # none
+
+
 class Memory:
     def __init__(self, values: Values, function: Function) -> None:
         self.values = values
@@ -25,9 +32,8 @@ class Memory:
         self.atomics = Atomics(values, function)
         # Where the machine has no such instruction, LLVM writes a branch per lane: a loop is
         # shorter and as fast.
-        self.narrowest_mask = 8 if "+avx512bw" in function.attributes else 32
-        self.gathers = "+avx2" in function.attributes
-        self.scatters = "+avx512f" in function.attributes
+        self.narrowest_mask = _narrowest_mask(function.attributes)
+        self.masks_gathers = "+avx512f" in function.attributes
 
     def begin(self, block: Block) -> None:
         """Looks at the accesses of the block that is emitted next."""
@@ -100,7 +106,7 @@ class Memory:
         self, kind: Type, even: Callable[[], list[str]], uneven: Callable[[], list[str]]
     ) -> list[str]:
         """`even`, but only for all lanes where the machine has no masks for so narrow a type."""
-        if kind.bits >= self.narrowest_mask:
+        if self.values.mask == ALL_LANES or kind.bits >= self.narrowest_mask:
             return even()
 
         def unmasked() -> list[str]:
@@ -301,7 +307,7 @@ class Memory:
 
     def _gather_from(self, kind: Type, pointers: str) -> str:
         whole = vector(kind)
-        if kind.bits < 32 or not self.gathers:
+        if self.values.mask != ALL_LANES and (kind.bits < 32 or not self.masks_gathers):
             load = f"load {kind.text}, ptr {{}}, align 1"
             items = [Item(PTR, pointers, True)]
             return each_lane(self.values, kind, items, lambda t: self.out.let(load.format(t[0])))
@@ -415,7 +421,7 @@ class Memory:
 
     def _scatter(self, value: Operand, pointers: str) -> list[str]:
         kind = value.type
-        if kind.bits < 32 or not self.scatters:
+        if kind.bits < 32 or not self.masks_gathers:
             items = [item_of(self.values, value), Item(PTR, pointers, True)]
             each_lane(self.values, None, items, lambda t: self._put(kind, t[0], t[1]))
             return []

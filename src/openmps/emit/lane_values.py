@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from openmps.emit.divergence import Lanes
-from openmps.emit.flow import Linear
 from openmps.emit.ir import I64, Function, Instruction, Operand, Type, UnsupportedIR
 from openmps.emit.private import WIDTH
 
@@ -25,6 +24,7 @@ _FOLDED: dict[str, Callable[..., int]] = {
 MASK = f"<{WIDTH} x i1>"
 NO_LANES = "zeroinitializer"
 ALL_LANES = "splat (i1 true)"
+LIVE = "%live"  # the lanes that there are, in a simdgroup that is not whole
 DYNAMIC_OFFSET = 32  # of Threadgroup::dynamic in include/msl/launch.h
 
 
@@ -49,6 +49,17 @@ def indices(values: Sequence[int]) -> str:
     """The mask of a shufflevector."""
     inside = ", ".join(f"i32 {v}" if v >= 0 else "i32 poison" for v in values)
     return f"<{len(values)} x i32> <{inside}>"
+
+
+def _register_bits(attributes: str) -> int:
+    if "+avx512f" in attributes:
+        return 512
+    return 256 if "+avx2" in attributes else 128
+
+
+def element_of_size(size: int) -> str:
+    """A type of that size: the scale of an index then stays visible as an addressing mode."""
+    return {1: "i8", 2: "i16", 4: "i32", 8: "i64"}.get(size, f"[{size} x i8]")
 
 
 class Writer:
@@ -117,7 +128,7 @@ class Writer:
         self.declarations.setdefault(function, f"declare {result} @{function}({kinds}){how}")
         passed = ", ".join(f"{kind} {value}" for kind, value in arguments)
         text = f"call {flags}{result} @{function}({passed})"
-        if result == "void":
+        if result.endswith("void"):
             self.line(text)
             return ""
         return self.let(text)
@@ -126,14 +137,19 @@ class Writer:
 class Values:
     """The value table. Knows at which block the emission is, and under which mask."""
 
-    def __init__(self, writer: Writer, function: Function, lanes: Lanes, linear: Linear) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        function: Function,
+        lanes: Lanes,
+        reads_directly: Callable[[str, str], bool],
+    ) -> None:
         self.out = writer
         self.lanes = lanes
-        self.linear = linear
+        self.reads_directly = reads_directly  # Layout's
         self.defined = {i.result: i for b in function.blocks.values() for i in b.instructions}
         self.lane_name = function.arguments[5].value
-        # What the vector maths library is called with.
-        self.register_bits = 256 if "+avx2" in function.attributes else 128
+        self.register_bits = _register_bits(function.attributes)
         self.block = ""
         self.mask = ALL_LANES
         self.scalars: dict[str, str] = {}
@@ -172,7 +188,7 @@ class Values:
 
     def _read(self, name: str, table: dict[str, str], kind: str) -> str:
         home = self.lanes.block_of[name.partition("?")[0]]
-        if home == self.block or self.linear.reaches_all(home, self.block):
+        if home == self.block or self.reads_directly(home, self.block):
             return table[name]
         key = name + "!" if table is self.scalars else name
         if key in self.cache:
@@ -232,6 +248,18 @@ class Values:
         whole = vector(kind, count)
         return self.out.let(f"shufflevector {whole} {text}, {whole} poison, {indices(order)}")
 
+    def joined(self, kind: Type, pieces: Sequence[str], count: int) -> str:
+        """Vectors of `count` elements, a power of two of them, one behind the other."""
+        while len(pieces) > 1:
+            whole = vector(kind, count)
+            order = indices(range(2 * count))
+            pieces = [
+                self.out.let(f"shufflevector {whole} {left}, {whole} {right}, {order}")
+                for left, right in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            count *= 2
+        return pieces[0]
+
     def blend(self, kind: Type, mask: str, yes: str, no: str) -> str:
         if mask == ALL_LANES:
             return yes
@@ -288,6 +316,28 @@ class Values:
             return self.scalar(operand)
         whole = self.vector(operand)
         return self.out.let(f"extractelement {vector(operand.type)} {whole}, i32 {lane}")
+
+    def at_constant_lane(self, operand: Operand, lane: int, depth: int = 0) -> str:
+        """One lane's value, computed from that lane of what it is made of where that is simple:
+        an index and an addressing mode are better than a pointer taken out of a vector."""
+        out = self.out
+        i = self.defined.get(operand.value)
+        if self.stride(operand) == 0:
+            return self.scalar(operand)
+        simple = i is not None and self.lanes.block_of.get(operand.value) == self.block
+        if i is not None and simple and depth < 4:
+            if i.op in ("zext", "sext"):
+                inner = self.at_constant_lane(i.operands[0], lane, depth + 1)
+                return out.let(f"{i.op} {i.operands[0].type.text} {inner} to {i.type.text}")
+            if i.op == "ptradd" and self.lanes.private.factor(i.result) == 1:
+                text = self.at_constant_lane(i.operands[0], lane, depth + 1)
+                for index, scale in zip(i.operands[1:], i.indices, strict=True):
+                    step = self.at_constant_lane(index, lane, depth + 1)
+                    element = element_of_size(scale)
+                    text = out.let(f"getelementptr {element}, ptr {text}, {index.type.text} {step}")
+                return out.let(f"getelementptr i8, ptr {text}, i64 {i.offset}")
+        whole = self.vector(operand)
+        return out.let(f"extractelement {vector(operand.type)} {whole}, i64 {lane}")
 
     def at_first(self, operand: Operand) -> str:
         """For a value that must be the same in all lanes, though the analysis cannot see it."""

@@ -19,7 +19,8 @@ from openmps.emit.lane_calls import Calls
 from openmps.emit.lane_layout import Layout
 from openmps.emit.lane_memory import Memory
 from openmps.emit.lane_module import module_text, variable_bytes
-from openmps.emit.lane_values import MASK, NO_LANES, Values, Writer
+from openmps.emit.lane_rows import MatrixRows
+from openmps.emit.lane_values import ALL_LANES, LIVE, MASK, NO_LANES, Values, Writer
 from openmps.emit.private import PrivateMemory
 from openmps.emit.scalars import scalarise
 
@@ -40,9 +41,13 @@ def vectorise(ir_text: str, *, axis: str) -> str:
     graph = Graph(function)
     mark_leaving_values(function, graph)
     lanes = analyse(function, graph, PrivateMemory(function), axis)
-    writer = Writer(variable_bytes(module))
-    _FunctionWriter(writer, function, lanes, axis).write()
-    return module_text(module, function, writer)
+    writers = []
+    for live in (ALL_LANES, LIVE):
+        # Twice the code: where all lanes are active, most of it needs no mask.
+        writer = Writer(variable_bytes(module))
+        _FunctionWriter(writer, function, lanes, axis, live).write()
+        writers.append(writer)
+    return module_text(module, function, *writers)
 
 
 def uses(ir_text: str) -> frozenset[str]:
@@ -62,17 +67,22 @@ def uses(ir_text: str) -> frozenset[str]:
 
 
 class _FunctionWriter:
-    def __init__(self, writer: Writer, function: Function, lanes: Lanes, axis: str) -> None:
+    def __init__(
+        self, writer: Writer, function: Function, lanes: Lanes, axis: str, live: str
+    ) -> None:
         self.out = writer
         self.axis = axis
+        self.live = live
         self.function = function
         self.lanes = lanes
-        self.layout = Layout(function, lanes)
-        self.values = Values(writer, function, lanes, self.layout.linear)
+        self.layout = Layout(function, lanes, whole=live == ALL_LANES)
+        self.values = Values(writer, function, lanes, self.layout.reads_directly)
         self.memory = Memory(self.values, function)
-        self.calls = Calls(self.values)
-        self.branches = Branches(self.values, self.layout)
+        rows = MatrixRows(self.values, function)
+        self.calls = Calls(self.values, function, rows)
+        self.branches = Branches(self.values, self.layout, rows)
         self.mask_of: dict[str, str] = {}
+        self.full_of: dict[str, str] = {}  # whether that mask is all lanes
 
     def write(self) -> None:
         values, layout = self.values, self.layout
@@ -135,8 +145,21 @@ class _FunctionWriter:
             self.mask_of[name] = out.let(f"load {MASK}, ptr {self.branches.mask_slot[name]}")
             out.line(f"store {MASK} {NO_LANES}, ptr {self.branches.mask_slot[name]}")
         elif name == layout.graph.entry:
-            self.mask_of[name] = "%live"
-        values.mask = self.mask_of[name] = self.mask_of[root]
+            self.mask_of[name] = self.live
+        mask = values.mask = self.mask_of[name] = self.mask_of[root]
+        if any(layout.root[other] == name for other in layout.doubled):
+            self.full_of[name] = out.let(f"icmp eq i32 {values.mask_bits(mask)}, -1")
+        if name not in layout.doubled:
+            self._write_body(block)
+            return
+        full, partial = layout.full_label(name), layout.partial_label(name)
+        out.line(f"br i1 {self.full_of[root]}, label %{full}, label %{partial}, !prof !0")
+        for label, values.mask in ((full, ALL_LANES), (partial, mask)):
+            out.label(label)
+            values.cache = {}
+            self._write_body(block)
+
+    def _write_body(self, block: Block) -> None:
         self.memory.begin(block)
         for i in block.instructions[:-1]:
             self._write(i)

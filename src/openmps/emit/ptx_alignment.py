@@ -19,6 +19,17 @@ _BUFFERS_END = 31 * 8
 _VARIABLE = re.compile(r"\.align (\d+) \.[bufs]\d+ \t?([\w$.]+)")
 _INSTRUCTION = re.compile(r"^\t(?:@!?%\w+ )?([a-z][\w.:]*) *\t(.*);$")
 _TO = re.compile(r"%\w+")
+_DECLARED = re.compile(r"\.reg \.[a-z]+(\d+) *\t?%([a-z]+)<")
+_NO_INSTRUCTION = re.compile(r"^\s*(?:\.|//|$)")
+# By name, as Address.bits and the accesses of ptx_tolerance.py take registers to be.
+REGISTER_BITS = {"rs": 16, "h": 16, "r": 32, "f": 32, "hh": 32, "rd": 64, "fd": 64}
+
+
+class UnsupportedPTX(Exception):
+    """Text that cannot be read, where a guess could make wrong code."""
+
+    def __init__(self, reason: str, line: str) -> None:
+        super().__init__(f"{reason}: {line.strip()}")
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,19 @@ class FunctionAlignments:
         self._set: set[str] = set()  # registers that an instruction sets: not %tid.x
         self._parameter: dict[str, int] = {}  # registers that hold an address of the parameter
         self._variables.update((name, int(align)) for align, name in _VARIABLE.findall(text))
-        self._settle([m.groups() for m in map(_INSTRUCTION.match, text.split("\n")) if m])
+        for bits, name in _DECLARED.findall(text):
+            if REGISTER_BITS.get(name) != int(bits):
+                raise UnsupportedPTX(
+                    "a kind of register that is not known", f"%{name}: {bits} bits"
+                )
+        self._unread: set[str] = set()  # registers that a line names that is not understood
+        instructions = []
+        for line in text.split("\n"):
+            if found := _INSTRUCTION.match(line):
+                instructions.append(found.groups())
+            elif not _NO_INSTRUCTION.match(line):
+                self._unread.update(_TO.findall(line))
+        self._settle(instructions)
 
     def of_address(self, address: Address) -> int:
         return min(self._value(address.base).address, _of_number(address.offset))
@@ -121,7 +144,9 @@ class FunctionAlignments:
 
     def _value(self, text: str) -> _Known:
         if text.startswith("%"):
-            return self._known.get(text, _TOP) if text in self._set else _ANY
+            if text in self._unread or text not in self._set:
+                return _ANY
+            return self._known.get(text, _TOP)
         if re.fullmatch(r"-?\d+", text):
             number = _of_number(int(text))
             return _Known(number, number)

@@ -2,7 +2,8 @@
 
 What tolerance.py does to LLVM IR, for the text that NVRTC gives: shifts count the low bits, and an
 access whose address cannot be seen to be aligned asks before it relies on it. Most can be seen to
-be (ptx_alignment.py), and those stay what they are.
+be (ptx_alignment.py), and those stay what they are. A load, a store or a shift that is written in a
+way that is not known here is refused: left alone, it would be wrong without a word.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from openmps.emit.ptx_alignment import Address, Alignments, FunctionAlignments, split_operands
+from openmps.emit.ptx_alignment import (
+    REGISTER_BITS,
+    Address,
+    Alignments,
+    FunctionAlignments,
+    UnsupportedPTX,
+    split_operands,
+)
 
 _FUNCTION = re.compile(r"^\{$.*?^\}$", re.M | re.S)
 _SHIFT = re.compile(
@@ -19,14 +27,25 @@ _SHIFT = re.compile(
     r"(?P<count>%\w+);$"
 )
 _ACCESS = re.compile(
-    r"^\t(?P<how>(?:ld|st)(?:\.volatile)?(?:\.(?P<space>global|shared))?(?:\.nc)?)"
+    r"^\t(?P<how>(?:ld|st)(?:\.volatile)?(?:\.(?P<space>global|shared|local))?(?:\.nc)?)"
     r"(?:\.v(?P<count>[248]))?\.(?P<type>[bufs])(?P<bits>8|16|32|64) *\t(?P<operands>.*);$"
+)
+# Every load, store and shift, also one that the two above do not know.
+_WATCHED = re.compile(r"(?<![\w.%$])(?:ldu?|st|sh[lr])\.|(?<![\w.%$])shf\.[lr]\.clamp\.")
+# What the compiler lays out itself; atomic accesses, which need their alignment on a Mac, too;
+# shifts by a number, which the compiler has looked at.
+_STAYS = re.compile(
+    r"^\t(?:@!?%\w+ )?(?:"
+    r"(?:ld|st)\.param\.|(?:ld|st)\.relaxed\."
+    r"|(?:shl|shr)\.[busf](?:16|32|64) *\t[^,]+, [^,]+, \d+;"
+    r")[^;]*;?$"
 )
 
 
 def tolerate_ptx(text: str, buffer_alignment: int = 16) -> str:
     """buffer_alignment: a power of two, 1 to 16, that the address of every bound buffer is a
-    multiple of. For those of the kernel that it is launched with, that is known only then."""
+    multiple of. For those of the kernel that it is launched with, that is known only then.
+    Raises UnsupportedPTX."""
     alignments = Alignments(text, buffer_alignment)
     number = iter(range(1 << 30))
 
@@ -34,9 +53,12 @@ def tolerate_ptx(text: str, buffer_alignment: int = 16) -> str:
         known = alignments.of_function(function.group())
         lines: list[str] = []
         for line in function.group().split("\n"):
-            lines += _shift(line) or _access(line, known, number) or [line]
+            lines += _shift(line) or _access(line, known, number) or [_known(line)]
         return "\n".join(lines)
 
+    for line in _FUNCTION.sub("", text).split("\n"):
+        if _watched(line):
+            raise UnsupportedPTX("an instruction outside of a function", line)
     return _FUNCTION.sub(rewrite, _drop_unnamed_variables(text))
 
 
@@ -60,6 +82,16 @@ def _shift(line: str) -> list[str] | None:
         f"\tand.b32 \t%openmps_count, {found['count']}, {low};",
         f"\t{found['shift']} \t{found['to']}, {found['value']}, %openmps_count; }}",
     ]
+
+
+def _watched(line: str) -> bool:
+    return bool(_WATCHED.search(line.partition("//")[0]))
+
+
+def _known(line: str) -> str:
+    if _watched(line) and not _STAYS.match(line) and not _ACCESS.match(line):
+        raise UnsupportedPTX("an access or a shift that is not understood", line)
+    return line
 
 
 class _Access:
@@ -136,12 +168,13 @@ def _load_bytes(access: _Access, value: str, first: int) -> Iterator[str]:
 
 # The width of a register, by its name.
 _REGISTER = re.compile(r"%(rs|rd|r|fd|f|b16|b32|b64|b|h|hh)\d")
-_WIDTHS = {"rs": 16, "h": 16, "r": 32, "f": 32, "hh": 32, "rd": 64, "fd": 64}
 
 
 def _register_bits(value: str, otherwise: int) -> int:
     found = _REGISTER.match(value)
-    return _WIDTHS.get(found[1], otherwise) if found else otherwise
+    if value.startswith("%") and not found:
+        raise UnsupportedPTX("a register whose width is not known", value)
+    return REGISTER_BITS.get(found[1], otherwise) if found else otherwise
 
 
 def _from_whole(access: _Access, value: str) -> Iterator[str]:

@@ -10,25 +10,28 @@ from __future__ import annotations
 import re
 
 from openmps.emit.flow import Graph
-from openmps.emit.ir import UnsupportedIR
-from openmps.emit.ir_instructions import read_function
-from openmps.emit.ir_text import parse_module
+from openmps.emit.ir import Block, Function, Instruction, UnsupportedIR
 
 _THREAD = "openmps_thread"
 _DEFINE = re.compile(rf"^define\b.*@{_THREAD}\(")
 _LABEL = re.compile(r'^([-a-zA-Z$._0-9]+|"[^"]*"):')
 _CALL = re.compile(r"\bcall\b[^@]*@openmps_\w+\(")
+_NAMED = re.compile(r"@openmps_\w+\(")
+_END = re.compile(r"^  (br|switch|ret|unreachable)\b")
+_TARGET = re.compile(r'\blabel (%(?:[-a-zA-Z$._0-9]+|"[^"]*"))')
 
 
 def number_sites(ir_text: str) -> str:
-    """Puts `openmps_at(number)` before each call. IR that cannot be ordered stays as it is."""
+    """Puts `openmps_at(number)` before each call. Calls in loops that are not reducible stay as
+    they are: lanes then meet by where the call lies. Raises UnsupportedIR for what it cannot read.
+    """
+    blocks = _blocks(ir_text)
+    entry = next(iter(blocks))
     try:
-        function = read_function(parse_module(ir_text), _THREAD)
-        order = Graph(function).index
+        order = Graph(Function(_THREAD, [], blocks, "")).index
     except UnsupportedIR:
         return ir_text
     lines = []
-    entry = next(iter(function.blocks))
     block, inside, count = entry, False, 0
     for line in ir_text.splitlines():
         if _DEFINE.match(line):
@@ -42,6 +45,34 @@ def number_sites(ir_text: str) -> str:
             # Blocks in order, calls of one block in order.
             number = order.get(block, len(order)) * 4096 + min(count, 4095)
             lines.append(f"  call void @openmps_at(i32 {number})")
+        elif inside and _NAMED.search(line):
+            raise UnsupportedIR("a call that is not understood", line)
         lines.append(line)
     lines.append("declare void @openmps_at(i32)")
     return "\n".join(lines) + "\n"
+
+
+def _blocks(ir_text: str) -> dict[str, Block]:
+    """The thread function's blocks, of which each has its last instruction alone."""
+    lines = ir_text.splitlines()
+    begin = next((at for at, line in enumerate(lines) if _DEFINE.match(line)), None)
+    if begin is None or "}" not in lines[begin:]:
+        raise UnsupportedIR("the module does not define the function", _THREAD)
+    block = Block("%entry of the function")
+    blocks = {block.name: block}
+    body = lines[begin + 1 : lines.index("}", begin)]
+    for at, line in enumerate(body):
+        if label := _LABEL.match(line):
+            if at == 0:
+                blocks.clear()
+            block = blocks[f"%{label.group(1)}"] = Block(f"%{label.group(1)}")
+        elif end := _END.match(line):
+            whole = line
+            if end[1] == "switch" and "]" not in line:
+                whole = " ".join(body[at : body.index("  ]", at)])
+            targets = [target.group(1) for target in _TARGET.finditer(whole)]
+            block.instructions.append(Instruction(end[1], targets=targets))
+    for block in blocks.values():
+        if len(block.instructions) != 1 or not {*block.end.targets} <= blocks.keys():
+            raise UnsupportedIR("a block whose end is not understood", block.name)
+    return blocks

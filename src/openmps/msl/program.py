@@ -29,13 +29,31 @@ class Instantiation:
     token: Token
 
 
+# GNU attributes of functions that run when a library is loaded, or that stand in for others.
+_AT_LOAD = frozenset({"constructor", "destructor", "init_priority", "ifunc", "section", "alias"})
+
+
 def refuse_foreign(tokens: list[Token]) -> None:
-    """Nothing may reach the C++ compiler as a directive or as assembly: both can open files."""
-    for token in tokens:
+    """Nothing may reach the C++ compiler as a directive or as assembly: both can open files. And
+    nothing may run outside a launch."""
+    for at, token in enumerate(tokens):
+        if token.text in ("__attribute__", "__attribute"):
+            _refuse_at_load(tokens, at + 1)
         if token.text in ("#", "##", "\\", "@") and token.kind == "operator":
             refuse(token.place, f"stray '{token.text}' in program")
         if token.kind == "id" and token.text in ("asm", "__asm", "__asm__"):
             refuse(token.place, "inline assembly is not part of the Metal language")
+
+
+def _refuse_at_load(tokens: list[Token], begin: int) -> None:
+    """Of an `__attribute__` whose brackets open at `begin`."""
+    depth = 0
+    for token in tokens[begin:]:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth <= 0:
+            break
+        if token.kind == "id" and token.text.strip("_") in _AT_LOAD:
+            refuse(token.place, f"attribute '{token.text}' is not part of the Metal language")
 
 
 class Program(DeclarationReader):

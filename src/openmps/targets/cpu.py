@@ -11,43 +11,48 @@ import ctypes
 import functools
 import os
 import struct
-import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from openmps import settings
+from openmps.build.cache import scratch_folder
 from openmps.build.key import build_key
+from openmps.build.loading import does_not_load
+from openmps.build.processor import Processor, chosen_processor
 from openmps.build.shader_compiler import (
     DIALECT,
     FAST_MATH,
     CompileRefused,
     ShaderCompiler,
     find_shader_compiler,
-    processor,
     refused_by_machine,
 )
-from openmps.build.store import Store
+from openmps.build.store import user_store
 from openmps.emit.entry import emit_check, emit_kernel
 from openmps.emit.ir import UnsupportedIR
-from openmps.emit.lane_module import VARIABLES
+from openmps.emit.lane_module import PART, VARIABLES, WHOLE
 from openmps.emit.lanes import uses, vectorise
 from openmps.emit.sites import number_sites
 from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
+from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library
 from openmps.targets.cpu_runtime import Runtime, Style, runtime
+from openmps.targets.tested_compilers import CLANG, ZIGLANG, look_at_clang
 
 PACKAGE = Path(__file__).parents[1]
 LIBRARY = "kernel.so"
+STACK = "openmps_stack_bytes"  # a symbol whose address is that number
 FIRST_AXIS = "line"  # see lane_axis: what most threadgroups are
 # Of programs with more kernels (PyTorch's have thousands) each is checked when it is asked for.
 MOST_CHECKED_AT_ONCE = 24
 # Lines of 32-lane IR from which -O3 takes a minute and more.
-LARGE_KERNEL_LINES = 8000
+LARGE_KERNEL_LINES = 16000
 
 # Keeps a call that lanes make together one call. LLVM's block threading, unlike its other passes,
 # does not ask whether a call is convergent, and tail duplication cannot. More than -O2 is too much.
@@ -67,6 +72,9 @@ _GCC_SECTIONS = (
     "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden",
 )  # fmt: skip
 
+# After lanes, near the order that they were written in: a value of 32 lanes takes many registers,
+# and what is computed early is spilled.
+_IN_ORDER = ("-mllvm", "-misched-prera-direction=topdown")
 # Before lanes: loops with known counts unrolled, so that arrays become registers; nothing
 # vectorised, because lanes are the vectors.
 _FOR_LANES = (
@@ -77,10 +85,12 @@ _FOR_LANES = (
 
 @dataclass(frozen=True)
 class CpuOptions:
-    """lanes: whether coordinated kernels may run in lock-step; else one fibre per thread."""
+    """lanes: whether coordinated kernels may run in lock-step; else one fibre per thread.
+    processor: what code is made for; by default what OPENMPS_SHADER_CPU says."""
 
     lanes: bool = True
     optimise: bool = True
+    processor: Processor | None = None
     workers: Callable[[], int] = field(default=lambda: len(os.sched_getaffinity(0)))
 
 
@@ -149,12 +159,13 @@ class CpuKernel:
         path = self._builder.find_or_build(self._kernel, axis)
         loaded = load_kernel(path, self._kernel.looks_at_grid_only)
         self._headers[axis] = struct.pack(
-            "=QHHId",
+            "=QHHIfI",
             loaded.entry,
             loaded.style.value,
             loaded.threadgroup_bytes // 16 if loaded.style is Style.SIMDGROUPS else 0,
             self._options.workers(),
             settings.shader_time_limit(),
+            min(loaded.stack_bytes, 2**32 - 1),
         )
         return loaded
 
@@ -178,13 +189,28 @@ class LoadedKernel:
     style: Style
     max_threads: int
     threadgroup_bytes: int
+    stack_bytes: int
+
+
+def load_kernel_library(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        _, missing, name = str(error).partition("undefined symbol: ")
+        if not missing:
+            raise does_not_load(error) from error
+        raise ShaderError(
+            "a Metal kernel calls a function that is declared and not defined",
+            found=name,
+            next_step="define it in the shader, or remove the call",
+        ) from error
 
 
 @functools.cache
 def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
     """Loads a kernel library for good: code that might be running is never unloaded."""
     runtime()
-    library = ctypes.CDLL(str(path))
+    library = load_kernel_library(path)
     styles = {
         "openmps_plain": Style.BOXES if grid_only else Style.GROUPS,
         "openmps_simdgroup": Style.SIMDGROUPS,
@@ -199,22 +225,51 @@ def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
                 variables = ctypes.c_uint.in_dll(library, VARIABLES).value
             else:
                 variables = thread_local_bytes(path)
-            return LoadedKernel(address, style, min(limit, 1024), variables)
+            stack = ctypes.addressof(ctypes.c_char.in_dll(library, STACK))
+            return LoadedKernel(address, style, min(limit, 1024), variables, stack)
     raise AssertionError(f"{path} exports no entry")
 
 
 def thread_local_bytes(path: Path) -> int:
     """The size of a library's thread-local segment: kernels keep threadgroup memory there only."""
-    image = path.read_bytes()
+    for kind, _, in_memory in _segments(path.read_bytes()):
+        if kind == _PT_TLS:
+            return -(-in_memory // 16) * 16
+    return 0
+
+
+def runs_at_load(path: Path) -> bool:
+    """A kernel's library must do nothing by itself: only a launch is guarded."""
+    tags = (
+        tag
+        for kind, content, _ in _segments(path.read_bytes())
+        if kind == _PT_DYNAMIC
+        for tag, _ in struct.iter_unpack("<QQ", content)
+    )
+    return any(tag in _RUN_AT_LOAD for tag in tags)
+
+
+def refuse_code_at_load() -> NoReturn:
+    raise ShaderError(
+        "a Metal shader has code that would run when it is loaded",
+        found="a variable at program scope whose value is computed",
+        next_step="give it a constant value, or compute it in the kernel",
+    )
+
+
+_PT_DYNAMIC, _PT_TLS = 2, 7
+_RUN_AT_LOAD = frozenset({12, 13, 25, 26, 32})  # DT_INIT, DT_FINI and arrays of such functions
+
+
+def _segments(image: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Of an ELF file: the kind of each segment, its bytes, and its size in memory."""
     offset = struct.unpack_from("<Q", image, 32)[0]
     size, count = struct.unpack_from("<HH", image, 54)
     for number in range(count):
-        kind, _, _, _, _, _, bytes_in_memory = struct.unpack_from(
+        kind, _, begin, _, _, in_file, in_memory = struct.unpack_from(
             "<IIQQQQQ", image, offset + number * size
         )
-        if kind == 7:  # PT_TLS
-            return int(-(-bytes_in_memory // 16) * 16)
-    return 0
+        yield kind, image[begin : begin + in_file], in_memory
 
 
 class Builder:
@@ -224,10 +279,12 @@ class Builder:
         self.library = library
         self.compiler = compiler
         self.options = options
-        self._store = Store(settings.cache_dir(), "shaders")
+        self._store = user_store("shaders")
         self._building: Kernel | None = None
         fast = FAST_MATH if library.options.fast_math else ()
-        self._flags = [*DIALECT, *compiler.machine, *fast, "-I", str(PACKAGE / "include")]
+        self._processor = options.processor or chosen_processor()
+        self._machine = compiler.machine(self._processor)
+        self._flags = [*DIALECT, *self._machine, *fast, "-I", str(PACKAGE / "include")]
 
     def check(self, text: str) -> None:
         key = self._key(text, "check")
@@ -266,6 +323,8 @@ class Builder:
                     self._build_threads(folder, text)
                 else:
                     self._build_plain(folder, text)
+                if runs_at_load(folder / LIBRARY):
+                    refuse_code_at_load()
                 return self._store.publish(
                     key, LIBRARY, folder / LIBRARY, {"kernel": kernel.name, "how": how}
                 )
@@ -278,11 +337,11 @@ class Builder:
         if not (self.options.lanes and self.compiler.kind == "clang"):
             return {"C++": emit_kernel(self.library, kernel, "thread", turns=True)}
         text = emit_kernel(self.library, kernel, "thread")
-        with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
-            ir = self._thread_ir(Path(folder), text)
-        if not uses(ir) - {"atomic"}:
-            return {"C++": emit_kernel(self.library, kernel, "plain")}
+        with scratch_folder() as folder:
+            ir = self._thread_ir(folder, text)
         try:
+            if not uses(ir) - {"atomic"}:
+                return {"C++": emit_kernel(self.library, kernel, "plain")}
             return {"C++": text, "LLVM IR": vectorise(ir, axis=axis)}
         except UnsupportedIR:
             return {"C++": text}
@@ -293,34 +352,41 @@ class Builder:
         """A loop over threads that do not coordinate."""
         (folder / "kernel.cpp").write_text(text)
         if self.compiler.kind == "clang":
-            self._front(folder, "kernel.ll")
+            self._front(folder, "kernel.ll", *self._aligned_frames())
             self._assemble(folder, "-O3" if self.options.optimise else "-O0")
         else:
             self._build_with_gcc(folder, "-O3" if self.options.optimise else "-O0")
+
+    def _aligned_frames(self) -> tuple[str, ...]:
+        """Vectors that are kept on the stack would lie across two cache lines, by luck."""
+        return ("-mstackrealign",) if self._processor.architecture == "x86_64" else ()
 
     def _build_threads(self, folder: Path, text: str) -> None:
         """A function for one thread, which runs in a fibre of its own."""
         (folder / "kernel.cpp").write_text(text)
         if self.compiler.kind == "clang":
-            (folder / "kernel.ll").write_text(number_sites(self._thread_ir(folder, text)))
+            ir = self._thread_ir(folder, text)
+            (folder / "kernel.ll").write_text(_understood(number_sites, ir))
             level = "-O2" if self.options.optimise else "-O0"
             self._assemble(folder, level, "-Xclang", "-disable-llvm-passes", *_TOGETHER)
         else:
             self._build_with_gcc(folder, "-O1" if self.options.optimise else "-O0", *_TOGETHER_GCC)
 
     def _build_with_gcc(self, folder: Path, *flags: str) -> None:
-        self._compile(folder, [*flags, *_GCC_SECTIONS, "-S", "kernel.cpp", "-o", "kernel.s"])
+        flags = (*flags, *_GCC_SECTIONS, "-fstack-usage")
+        self._compile(folder, [*flags, "-S", "kernel.cpp", "-o", "kernel.s"])
         assembly = folder / "kernel.s"
         assembly.write_text(tolerate_assembly(assembly.read_text()))
-        self._run(["-Wl,--gc-sections", "kernel.s", "-o", LIBRARY], folder, link=True)
+        stack = f"-Wl,--defsym={STACK}={_stack_bytes(folder)}"
+        self._run(["-Wl,--gc-sections", stack, "kernel.s", "-o", LIBRARY], folder, link=True)
 
     def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
         ir = self._thread_ir(folder, text)
-        if not uses(ir) - {"atomic"}:
-            # It only looked as if its threads coordinate: a loop is faster.
-            self._build_plain(folder, emit_kernel(self.library, kernel, "plain"))
-            return
         try:
+            if not uses(ir) - {"atomic"}:
+                # It only looked as if its threads coordinate: a loop is faster.
+                self._build_plain(folder, emit_kernel(self.library, kernel, "plain"))
+                return
             vectorised = vectorise(ir, axis=axis)
         except UnsupportedIR as error:
             warnings.warn(
@@ -333,31 +399,41 @@ class Builder:
             return
         (folder / "kernel.ll").write_text(vectorised)
         large = vectorised.count("\n") > LARGE_KERNEL_LINES
-        self._assemble(folder, ("-O1" if large else "-O3") if self.options.optimise else "-O0")
+        level = ("-O1" if large else "-O3") if self.options.optimise else "-O0"
+        self._assemble(folder, level, *_IN_ORDER)
 
     def _thread_ir(self, folder: Path, text: str) -> str:
         (folder / "kernel.cpp").write_text(text)
         self._front(folder, "front.ll")
         level = ["-O2", *_TOGETHER, *_FOR_LANES] if self.options.optimise else ["-O0"]
-        flags = [*level, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
+        flags = [*level, *self._machine, "-fPIC", "-fno-math-errno", "-w"]
         self._run([*flags, "-S", "-emit-llvm", "front.ll", "-o", "thread.ll"], folder)
-        return (folder / "thread.ll").read_text()
+        ir = (folder / "thread.ll").read_text()
+        if "@llvm.global_ctors" in ir:  # which lanes would leave out
+            refuse_code_at_load()
+        return ir
 
-    def _front(self, folder: Path, name: str) -> None:
+    def _front(self, folder: Path, name: str, *flags: str) -> None:
         """kernel.cpp to IR that no pass has seen yet."""
         # A flag, or -O0 would mark functions as never to be optimised, and inlining is.
         level = ["-O3"] if self.options.optimise else ["-O0", "-Xclang", "-disable-O0-optnone"]
         arguments = [*level, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
         self._compile(folder, [*arguments, "kernel.cpp", "-o", name])
-        ir = folder / name
-        ir.write_text(tolerate_ir(ir.read_text()))
+        file = folder / name
+        ir = file.read_text()
+        look_at_clang(ir)
+        file.write_text(_understood(tolerate_ir, ir))
 
     def _assemble(self, folder: Path, level: str, *more: str) -> None:
-        flags = [level, *more, *self.compiler.machine, "-fPIC", "-fno-math-errno", "-w"]
-        if self.options.optimise and runtime().has_libmvec:
+        flags = [level, *more, *self._machine, "-fPIC", "-fno-math-errno", "-w"]
+        # arm64's libmvec is younger than what the compiler expects of it.
+        vectors = self._processor.architecture == "x86_64" and runtime().has_libmvec
+        if self.options.optimise and vectors:
             flags.append("-fveclib=libmvec")
-        self._run([*flags, "-c", "kernel.ll", "-o", "kernel.o"], folder)
-        self._run(["kernel.o", "-o", LIBRARY], folder, link=True)
+        self._run([*flags, "-fstack-usage", "-c", "kernel.ll", "-o", "kernel.o"], folder)
+        stack = f"--defsym={STACK}={_stack_bytes(folder)}"
+        stack = stack if self.compiler.links_directly else f"-Wl,{stack}"
+        self._run([stack, "kernel.o", "-o", LIBRARY], folder, link=True)
 
     def _compile(self, folder: Path, arguments: list[str]) -> None:
         try:
@@ -380,10 +456,37 @@ class Builder:
             ) from None
 
     def _key(self, text: str, how: str) -> str:
+        optimise = str(self.options.optimise)
         return build_key(
             {"kernel.cpp": text.encode(), **_own_sources()},
-            (how, self.compiler.identity, processor(), str(self.options.optimise), *self._flags),
+            (how, self.compiler.identity, self._processor.identity, optimise, *self._flags),
         )
+
+
+def _understood(change: Callable[[str], str], ir: str) -> str:
+    """`change` of IR that no other way to build the kernel goes without."""
+    try:
+        return change(ir)
+    except UnsupportedIR as error:
+        raise CompileError(
+            "openmps does not understand what the compiler made of this shader",
+            found=str(error),
+            next_step=f"use clang {CLANG}, which openmps was tested with: unset "
+            f"OPENMPS_SHADER_CXX and pip install '{ZIGLANG}'; with that one, report this with "
+            "the shader, and set OPENMPS_SHADER_CXX=g++",
+        ) from None
+
+
+def _stack_bytes(folder: Path) -> int:
+    """What all functions of the kernel take that one thread runs: more than any chain of calls
+    without recursion does. Recursion is found by the guard below the stack."""
+    lines = [line.split("\t") for line in (folder / "kernel.su").read_text().splitlines()]
+    frames = [(place.rpartition(":")[2], int(size)) for place, size, _ in lines]
+    assert frames, "a compiler that does not tell the size of a frame"
+    one_of = [size for name, size in frames if name in (WHOLE, PART)]
+    others = [size for name, size in frames if name not in (WHOLE, PART)]
+    # return addresses, alignment
+    return sum(others) + max(one_of, default=0) + 128 * len(frames)
 
 
 @functools.lru_cache

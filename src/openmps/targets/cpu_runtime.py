@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import functools
+import math
 import platform
 import threading
 from pathlib import Path
@@ -18,9 +19,10 @@ from openmps import settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
-from openmps.build.store import Store
+from openmps.build.loading import load_built
+from openmps.build.store import user_store
 from openmps.errors import DispatchError, KernelFault, KernelTimeout, ShaderError
-from openmps.targets.base import BUFFERS
+from openmps.targets.base import BUFFERS, SIMD_WIDTH
 
 _PACKAGE = Path(__file__).parents[1]
 SOURCES = _PACKAGE / "csrc_runtime"
@@ -67,7 +69,8 @@ class _Dispatch(ctypes.Structure):
         ("style", ctypes.c_uint16),
         ("variables", ctypes.c_uint16),
         ("workers", ctypes.c_uint32),
-        ("time_limit_s", ctypes.c_double),
+        ("time_limit_s", ctypes.c_float),
+        ("stack_bytes", ctypes.c_uint32),
         ("grid", ctypes.c_uint32 * 3),
         ("group", ctypes.c_uint32 * 3),
         ("buffers", ctypes.c_uint64 * BUFFERS),
@@ -152,8 +155,10 @@ class Runtime:
         if code is _Code.OUT_OF_MEMORY:
             raise ShaderError(
                 f"no memory to run kernel '{kernel}'",
-                found="its stacks or its threadgroup memory could not be allocated",
-                next_step="use smaller threadgroups, or end other programs",
+                found="its stacks or its threadgroup memory could not be allocated, "
+                f"{_stacks(dispatch)}",
+                next_step="use smaller threadgroups, raise the limit (ulimit -v), or end other "
+                "programs",
             )
         problem, found, next_step = _explain_fault(code, report, dispatch)
         raise KernelFault(
@@ -165,7 +170,7 @@ class Runtime:
 
 @functools.cache
 def _runtime() -> Runtime:
-    return Runtime(build())
+    return load_built(build, Runtime)
 
 
 _lock = threading.Lock()
@@ -177,21 +182,26 @@ def runtime() -> Runtime:
         return _runtime()
 
 
-def build() -> Path:
+def build(*, prebuilt: bool = True) -> Path:
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
     for name in _CONTRACTS:
         sources[f"msl/{name}"] = (_PACKAGE / "include" / "msl" / name).read_bytes()
     return find_or_build(
-        Store(settings.cache_dir(), "runtime"),
+        user_store("runtime"),
         build_key(sources, (platform.machine(), *_FLAGS, *extra)),
         _LIBRARY,
         "the runtime for Metal kernels",
-        lambda: Job(
-            units=[sorted(SOURCES.glob("*.cpp"))],
-            compile_flags=[*_FLAGS, *extra],
-            link_flags=[*extra, "-pthread", "-ldl", "-lm"],
-        ),
+        lambda: job(extra),
+        prebuilt=prebuilt,
+    )
+
+
+def job(extra: list[str]) -> Job:
+    return Job(
+        units=[sorted(SOURCES.glob("*.cpp"))],
+        compile_flags=[*_FLAGS, *extra],
+        link_flags=[*extra, "-pthread", "-ldl", "-lm"],
     )
 
 
@@ -205,6 +215,13 @@ def _load_if_there(name: str) -> bool:
 
 def _let_python_handle_signals() -> None:
     """Python runs its handlers when a function starts."""
+
+
+def _stacks(dispatch: _Dispatch) -> str:
+    count = math.prod(dispatch.group)
+    if dispatch.style == Style.SIMDGROUPS:
+        count = -(-count // SIMD_WIDTH)
+    return f"for {count} stacks of {dispatch.stack_bytes} bytes and more"
 
 
 def _place(report: Report) -> str:
@@ -234,9 +251,13 @@ def _explain_fault(code: _Code, report: Report, dispatch: _Dispatch) -> tuple[st
             "remove undefined behaviour; if there is none, empty openmps' cache and report this",
         )
     if code is _Code.STACK_OVERFLOW:
+        lanes = dispatch.style == Style.SIMDGROUPS
+        taken = f"its functions take {dispatch.stack_bytes} bytes" + (lanes * " for 32 threads")
+        if report.address:
+            taken += f", then an access at {report.address:#x}, below the stack"
         return (
             "needs more stack than a thread has",
-            f"an access at {report.address:#x}, below the stack",
+            taken,
             "make its local arrays smaller, or end its recursion",
         )
     check = "check the indices against the sizes of the buffers"

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openmps import settings
 from openmps.build.key import build_key
 from openmps.build.shader_compiler import refused_by_machine
-from openmps.build.store import Store
+from openmps.build.store import user_store
 from openmps.emit.cuda import emit_cuda_kernel, may_be_inline
+from openmps.emit.ptx_alignment import UnsupportedPTX
 from openmps.emit.ptx_tolerance import tolerate_ptx
-from openmps.errors import ShaderError
+from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
@@ -40,6 +40,7 @@ from openmps.targets.cuda_driver import (
     missing_alignment,
     raise_failure,
 )
+from openmps.targets.tested_compilers import NVRTC, look_at_ptx
 
 PACKAGE = Path(__file__).parents[1]
 PTX, CUBIN = "kernel.ptx", "kernel.cubin"
@@ -87,7 +88,7 @@ class CudaTarget:
         kernel = library.kernels[name]
         builder = self._builder(library)
         ptx = builder.find_or_compile(kernel).read_text()
-        return {"CUDA": builder.emitted(kernel), "PTX": tolerate_ptx(ptx, MOST_ALIGNMENT)}
+        return {"CUDA": builder.emitted(kernel), "PTX": _tolerant(ptx, MOST_ALIGNMENT)}
 
     def build(self, library: Library, name: str, alignment: int = MOST_ALIGNMENT) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
@@ -183,7 +184,7 @@ class CudaBuilder:
     def __init__(self, library: Library, architecture: str, *, exact: bool = False) -> None:
         self.library = library
         self.architecture = architecture
-        self._store = Store(settings.cache_dir(), "shaders")
+        self._store = user_store("shaders")
         self._contract = not exact
         fast = FAST_MATH if library.options.fast_math else ()
         self._flags = (*DIALECT, *fast, f"--fmad={'false' if exact else 'true'}")
@@ -204,7 +205,7 @@ class CudaBuilder:
         """The kernel's code, for buffers that are aligned to `alignment` bytes."""
 
         def build(file: Path) -> dict[str, object]:
-            ptx = tolerate_ptx(self.find_or_compile(kernel).read_text(), alignment)
+            ptx = _tolerant(self.find_or_compile(kernel).read_text(), alignment)
             cubin = self._assemble(ptx)
             file.write_bytes(cubin.image)
             return {"max_threads": _max_threads(ptx), "threadgroup_bytes": cubin.threadgroup_bytes}
@@ -233,10 +234,7 @@ class CudaBuilder:
     def _compile(self, kernel: Kernel, text: str) -> str:
         flags = (*self._flags, f"--include-path={PACKAGE / 'include'}")
         try:
-            with contextlib.suppress(nvrtc.NvidiaRefused):
-                return nvrtc.compile_ptx(text, self.architecture, flags)
-            # Sums are marked without knowing types: what was misread compiles without marks.
-            return nvrtc.compile_ptx(text, self.architecture, (*flags, UNMARKED))
+            ptx = self._compile_marked(text, flags)
         except nvrtc.NvidiaRefused as refused:
             CpuTarget().check(self.library, kernel.name)  # says the same on both engines
             messages = as_compiler_messages(refused.messages)
@@ -246,6 +244,14 @@ class CudaBuilder:
             raise refused_by_machine(
                 "NVRTC refused what openmps made of this shader", refused.messages
             ) from None
+        look_at_ptx(ptx)
+        return ptx
+
+    def _compile_marked(self, text: str, flags: tuple[str, ...]) -> str:
+        with contextlib.suppress(nvrtc.NvidiaRefused):
+            return nvrtc.compile_ptx(text, self.architecture, flags)
+        # Sums are marked without knowing types: what was misread compiles without marks.
+        return nvrtc.compile_ptx(text, self.architecture, (*flags, UNMARKED))
 
     def _assemble(self, ptx: str) -> nvjitlink.Cubin:
         try:
@@ -272,6 +278,22 @@ class CudaBuilder:
         return cubin if dense.spills else dense
 
 
+def _tolerant(ptx: str, alignment: int) -> str:
+    try:
+        return tolerate_ptx(ptx, alignment)
+    except UnsupportedPTX as error:
+        raise _not_understood(str(error)) from None
+
+
+def _not_understood(found: str) -> CompileError:
+    return CompileError(
+        "openmps does not understand what NVRTC made of this shader",
+        found=f"{found} ({nvrtc.identity()})",
+        next_step=f"use an NVRTC that openmps was tested with, pip install '{NVRTC}'; with that "
+        "one, report this with the shader; OPENMPS_ENGINE=cpu compiles without it",
+    )
+
+
 def _pipeline_failure(threadgroup_bytes: int) -> ShaderError:
     """In a Mac's words."""
     return ShaderError(
@@ -295,7 +317,9 @@ def read_built(cubin: Path) -> BuiltKernel:
 def _max_threads(ptx: str) -> int:
     """What the kernel's __launch_bounds__ became."""
     found = _MAX_THREADS.search(ptx)
-    return min(int(found[1]), MAX_THREADS) if found else MAX_THREADS
+    if found is None:
+        raise _not_understood("no .maxntid, which limits the threads of a threadgroup")
+    return min(int(found[1]), MAX_THREADS)
 
 
 @functools.lru_cache

@@ -19,7 +19,8 @@ from openmps import settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
-from openmps.build.store import Store
+from openmps.build.loading import load_built
+from openmps.build.store import user_store
 from openmps.errors import DispatchError, KernelFault, ShaderError
 
 _PACKAGE = Path(__file__).parents[1]
@@ -183,7 +184,7 @@ def driver() -> Driver:
 
 @functools.cache
 def _launcher() -> Launcher:
-    return Launcher(build())
+    return load_built(build, Launcher)
 
 
 def launcher() -> Launcher:
@@ -192,16 +193,21 @@ def launcher() -> Launcher:
         return _launcher()
 
 
-def build() -> Path:
+def build(*, prebuilt: bool = True) -> Path:
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in (_SOURCE, *_CONTRACTS)}
     return find_or_build(
-        Store(settings.cache_dir(), "runtime"),
+        user_store("runtime"),
         build_key(sources, (platform.machine(), "cuda", *_FLAGS, *extra)),
         _LIBRARY,
         "what launches Metal kernels on an NVIDIA GPU",
-        lambda: Job(units=[[_SOURCE]], compile_flags=[*_FLAGS, *extra], link_flags=[*extra]),
+        lambda: job(extra),
+        prebuilt=prebuilt,
     )
+
+
+def job(extra: list[str]) -> Job:
+    return Job(units=[[_SOURCE]], compile_flags=[*_FLAGS, *extra], link_flags=[*extra])
 
 
 def missing_alignment(code: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from openmps import settings
 from openmps.build.key import build_key
-from openmps.build.shader_compiler import find_shader_compiler, processor
-from openmps.build.store import Store
+from openmps.build.loading import does_not_load
+from openmps.build.processor import chosen_processor
+from openmps.build.shader_compiler import find_shader_compiler
+from openmps.build.store import user_store
 
 if TYPE_CHECKING:
     from openmps.msl.kernels import Kernel
@@ -41,19 +42,23 @@ class ShippedKernels:
     def __init__(self, source: Path, headers: Mapping[str, Path]) -> None:
         self._source = source
         self._headers = headers
-        self._store = Store(settings.cache_dir(), "shipped")
+        self._store = user_store("shipped")
 
     def entry(self, name: str) -> int | None:
         """The address of a kernel's PlainEntry (include/msl/launch.h), built now if it never was.
 
         None if the file has no such kernel.
         """
-        key = build_key(self._texts, (name, platform.machine(), processor(), self._chosen_compiler))
+        key = build_key(self._texts, (name, chosen_processor().identity, self._chosen_compiler))
         path = self._store.find(key, _BUILT) or self._build(key, _BUILT, name, self._for_cpu)
         if path is None:
             return None
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)  # kernels are linked against nothing
-        return ctypes.cast(ctypes.CDLL(str(path)).openmps_plain, ctypes.c_void_p).value
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise does_not_load(error) from error
+        return ctypes.cast(library.openmps_plain, ctypes.c_void_p).value
 
     def function(self, name: str) -> int | None:
         """The CUfunction of a kernel, which takes a CudaLaunch (include/msl/cuda_launch.h), built

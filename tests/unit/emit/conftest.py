@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from openmps.build.processor import Processor
 from openmps.emit.lanes import vectorise
 
 INCLUDE = Path(__file__).parents[3] / "src" / "openmps" / "include"
-MACHINE = ["-target", "x86_64-unknown-linux-gnu", "-march=native", "-fPIC"]
+NATIVE = Processor(platform.machine(), "native")
+MACHINE = ["-target", f"{NATIVE.architecture}-unknown-linux-gnu", *NATIVE.flags, "-fPIC"]
 TO_IR = [
     "-x",
     "c++",
@@ -151,3 +154,12 @@ def enter(library: ctypes.CDLL, buffers: list[np.ndarray], shape: Shape) -> None
     )
     for simdgroup in range(group.simdgroups):
         library.openmps_simdgroup(ctypes.byref(launch), ctypes.byref(group), simdgroup)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--regenerate-golden", action="store_true", help="see test_golden.py")
+
+
+@pytest.fixture
+def zig_is_here() -> None:
+    zig()

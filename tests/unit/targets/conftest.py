@@ -54,11 +54,12 @@ class Kernels:
         workers: int = 1,
         limit_s: float = 0.0,
         dynamic: Sequence[int] = (),
+        stack_bytes: int = 0,
     ) -> None:
         extents = [
             each if isinstance(each, tuple) else (each.ctypes.data, each.nbytes) for each in buffers
         ]
-        header = struct.pack("=QIId", self.entry(name), style, workers, limit_s)
+        header = struct.pack("=QIIfI", self.entry(name), style, workers, limit_s, stack_bytes)
         addresses, sizes = zip(*extents, strict=True) if extents else ((), ())
         pack = dispatch_struct(len(extents)).pack
         block = bytearray(pack(header, *grid, *group, *addresses, *sizes, 0, 0, 0))

@@ -68,6 +68,12 @@ PLAIN(overflow) { BUFFER(int, 0)[0] = recurse(1); }
 SIMDGROUP(overflow_simdgroup) {
   if (sg == 1) BUFFER(int, 0)[0] = recurse(1);
 }
+static int descend(int n) {
+  volatile char room[4096];
+  room[4095] = 0;
+  return n ? descend(n - 1) + n + room[4095] : 0;
+}
+SIMDGROUP(deep) { BUFFER(int, 0)[sg] = descend(4000); }
 THREAD(overflow_thread) {
   if (x == 40) BUFFER(int, 0)[0] = recurse(1);
 }

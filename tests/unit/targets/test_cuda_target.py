@@ -53,6 +53,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+PTX_HEAD = ".version 9.0\n.maxntid 1024, 1, 1\n"
+
+
 class TestCache:
     """When NVRTC runs, and when what it made is used again."""
 
@@ -62,10 +65,11 @@ class TestCache:
 
         def compile_ptx(text: str, architecture: str, flags: tuple[str, ...]) -> str:
             found.append((architecture, flags))
-            return f"code {len(found)}"
+            return f"{PTX_HEAD}code {len(found)}"
 
         def assemble(ptx: str, architecture: str) -> nvjitlink.Cubin:
-            return nvjitlink.Cubin(ptx.encode(), 388)
+            assert ptx.startswith(PTX_HEAD)
+            return nvjitlink.Cubin(ptx.removeprefix(PTX_HEAD).encode(), 388)
 
         monkeypatch.setattr(nvrtc, "compile_ptx", compile_ptx)
         monkeypatch.setattr(nvjitlink, "assemble", assemble)
