@@ -55,6 +55,51 @@ set the same for one program, and for the processes that it starts.
 """
 
 
+_FILES = """
+## Where files go, and what if they cannot
+
+What is built lies in `OPENMPS_CACHE_DIR`, else in `$XDG_CACHE_HOME/openmps`, else in
+`~/.cache/openmps`. Whoever may write there can run code as you, so nobody else is allowed to write
+to what openmps makes, whatever the umask. A cache that has what is needed is read without a lock
+and without a write: build it into an image, and run the image as any user, read-only. `openmps
+doctor` names the folder and says whether it can be written to.
+
+"""
+IF_THEY_CANNOT = {
+    "no home folder, or one that cannot be written to": (
+        "what is missing is built in `openmps-UID` in the temporary folder, which must be yours "
+        "alone; one line on stderr says so"
+    ),
+    "a folder in `OPENMPS_CACHE_DIR` that cannot be written to": (
+        "`CacheError`, as soon as something has to be built"
+    ),
+    "a full disk, a quota, `ulimit -f`": (
+        "`CacheError`, with the folder and what is free there; nothing half-made stays"
+    ),
+    "a damaged file": "it is built again",
+    "a core that no longer fits torch, or the machine's C library": (
+        "it is built again, once; then `CacheError`"
+    ),
+    "a file system that is mounted `noexec`": "`CacheError`",
+    "several processes that need the same": (
+        "one builds, the others wait; if it is killed, another takes over"
+    ),
+    "a network folder without locks": "each builds, and one result stays",
+    "`ulimit -v`": (
+        "work that does not fit raises `MPS backend out of memory`; a Metal kernel runs on fewer "
+        "threads, or raises `ShaderError`"
+    ),
+    "`ulimit -u`": (
+        "Metal kernels run on fewer threads. PyTorch's own (OpenMP) end the process: set "
+        "`OMP_NUM_THREADS=1`"
+    ),
+    "a trace or a ledger that cannot be written": "one line on stderr, and the program goes on",
+    "a report of `check` or `run --json` that cannot be written": (
+        "one line on stderr, and status 2 if the program succeeded"
+    ),
+}
+
+
 def settings_page() -> str:
     ours = {each.variable: (each.default, escape(each.meaning)) for each in settings.ALL}
     return (
@@ -62,6 +107,8 @@ def settings_page() -> str:
         + _table(ours)
         + "\n## Of PyTorch\n\nThe device honours these as a Mac does.\n"
         + _table(PYTORCH)
+        + _FILES
+        + "".join(f"- **{wrong}**: {then}.\n" for wrong, then in IF_THEY_CANNOT.items())
     )
 
 

@@ -5,6 +5,7 @@
     |-- CacheError           the cache folder cannot be used
     |-- CompilerNotFound     no C++ compiler, or no Python headers
     |-- CompileError         the compiler refused the device core
+    |-- OutOfResources       a compiler does not get the memory or the processes it needs
     |-- EngineUnavailable    this machine lacks what the engine needs
     |-- SettingError         (also ValueError) a setting has a value that means nothing
     |-- ShaderError          a Metal kernel cannot be built or run here
@@ -45,6 +46,10 @@ class CompilerNotFound(OpenmpsError):
 
 
 class CompileError(OpenmpsError):
+    pass
+
+
+class OutOfResources(OpenmpsError):
     pass
 
 

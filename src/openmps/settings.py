@@ -40,6 +40,12 @@ CXXFLAGS = Setting("OPENMPS_CXXFLAGS", "", "Flags added to the core's compile an
 SHADER_CXX = Setting(
     "OPENMPS_SHADER_CXX", "", "C++ compiler for Metal shaders; empty: the clang of ziglang."
 )
+SHADER_CPU = Setting(
+    "OPENMPS_SHADER_CPU",
+    "native",
+    "The processor that Metal kernels are compiled for: native, x86-64-v2, x86-64-v3, x86-64-v4; "
+    "armv8-a on arm64.",
+)
 SHADER_TIME_LIMIT = Setting(
     "OPENMPS_SHADER_TIME_LIMIT", "0", "Seconds after which a Metal kernel is stopped; 0: never."
 )
@@ -67,6 +73,7 @@ ALL = (
     CXX,
     CXXFLAGS,
     SHADER_CXX,
+    SHADER_CPU,
     SHADER_TIME_LIMIT,
     TRACE_FILE,
     RECORD,
@@ -148,14 +155,26 @@ def shader_time_limit() -> float:
     return seconds
 
 
-def cache_dir() -> Path:
-    chosen = CACHE_DIR.read()
-    if chosen:
-        return Path(chosen).expanduser()
+def cache_dir() -> Path | None:
+    """What OPENMPS_CACHE_DIR names, else the user's; None for a user without a home folder."""
+    if CACHE_DIR.read():
+        return path_of(CACHE_DIR)
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification says to ignore a relative path here.
-    root = Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()
-    return root / "openmps"
+    if os.path.isabs(base):  # the specification says to ignore a relative path here
+        return Path(base) / "openmps"
+    home = os.path.expanduser("~")
+    return Path(home) / ".cache" / "openmps" if os.path.isabs(home) else None
+
+
+def path_of(setting: Setting) -> Path:
+    try:
+        return Path(setting.read()).expanduser()
+    except RuntimeError:  # containers run as users that no list of users has
+        raise SettingError(
+            f"{setting.variable} names a home folder, and there is no such home folder",
+            found=setting.read(),
+            next_step="name the folder from / on",
+        ) from None
 
 
 def export(engine: str, mac: str, macos: str) -> None:

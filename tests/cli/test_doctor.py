@@ -166,6 +166,27 @@ def test_a_broken_cache_folder(python, tmp_path: Path) -> None:
     assert "set OPENMPS_CACHE_DIR to a folder that is" in engines["cpu"]["fix"]
 
 
+def test_a_home_that_cannot_be_written_to(python, tmp_path: Path) -> None:
+    """In the report alone: nothing is tried here but the cache itself."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "tmp").mkdir()
+    code = (
+        "from openmps.cli import doctor\n"
+        "fact = doctor._cache()\n"
+        "print(fact.text, fact.fix, sep='\\n')\n"
+    )
+    home = str(tmp_path / "file")
+    found = python(
+        "-c", code, OPENMPS_CACHE_DIR="", XDG_CACHE_HOME=home, TMPDIR=str(tmp_path / "tmp")
+    )
+    other = tmp_path / "tmp" / f"openmps-{os.geteuid()}"
+    assert found.stdout == f"{home}/openmps (0 built); what is new goes to {other}\n\n"
+    found = python("-c", code, OPENMPS_CACHE_DIR=home)
+    text, fix = found.stdout.splitlines()
+    assert text.startswith(f"{home} (0 built); the cache folder cannot be written to (found: ")
+    assert fix.startswith("make it writable, or set OPENMPS_CACHE_DIR")
+
+
 def test_settings_that_mean_nothing(python) -> None:
     variables = {"OPENMPS_MAC": "M99", "OPENMPS_ENGINE": "abacus"}
     facts, engines = doctor_json(python, OPENMPS_SHADER_CXX="nowhere", **variables)

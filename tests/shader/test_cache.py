@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from openmps import settings
+from openmps.build.processor import levels_here
 from openmps.build.shader_compiler import ShaderCompiler
 from openmps.targets import cpu
 
@@ -89,11 +92,11 @@ def test_everything_that_matters_is_in_the_key(
     use()
     cold = len(runs)
     if what == "identity":
-        compiler = cpu.find_shader_compiler()
-        other = ShaderCompiler(compiler.kind, compiler.compile, compiler.link, "another release")
+        other = replace(cpu.find_shader_compiler(), identity="another release")
         monkeypatch.setattr(cpu, "find_shader_compiler", lambda: other)
     elif what == "processor":
-        monkeypatch.setattr(cpu, "processor", lambda: "another processor")
+        (level, *_) = (each for each in levels_here() if each != settings.SHADER_CPU.read())
+        monkeypatch.setenv(settings.SHADER_CPU.variable, level)
     else:
         monkeypatch.setattr(cpu, "_own_sources", lambda: {"msl/metal.h": b"edited"})
     use()

@@ -11,6 +11,9 @@ from openmps.build.compiler import Compiler, Job, build_library, find_compiler
 from openmps.build.elapsing import elapsing
 from openmps.build.store import Store
 
+# What a wheel for this platform brings: a store, laid out as the cache is. Not in a checkout.
+_PREBUILT = Path(__file__).parents[1] / "prebuilt"
+
 
 def say(text: str) -> None:
     print(f"openmps: {text}", file=sys.stderr, flush=True)
@@ -22,12 +25,17 @@ def find_or_build(
     name: str,
     what: str,
     job: Callable[[], Job],
+    *,
+    prebuilt: bool = True,
 ) -> Path:
     """The library `name` under `key`; `what` names it in the one line that says it is being built.
 
-    `job` is called only if there is something to build, so a warm cache needs no compiler.
+    `job` is called only if there is something to build: a warm cache needs no compiler, nor does
+    what came with openmps, which `prebuilt` allows.
     """
     found = store.find(key, name)
+    if found is None and prebuilt:
+        found = Store(_PREBUILT, store.kind).find(key, name)
     if found:
         return found
     with store.lock(key, lambda: say(f"waiting: another process is building {what}")):
@@ -42,3 +50,7 @@ def find_or_build(
             seconds = round(time.monotonic() - begin, 1)
             facts = {"what": what, "compiler": compiler.version(), "seconds": seconds}
             return store.publish(key, name, built, facts)
+
+
+def is_prebuilt(library: Path) -> bool:
+    return library.is_relative_to(_PREBUILT)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import selectors
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from openmps import settings
-from openmps.errors import CompileError, CompilerNotFound
+from openmps.build.disk import full_disk, full_disk_said
+from openmps.errors import CompileError, CompilerNotFound, OpenmpsError, OutOfResources
 
 CANDIDATES = ("c++", "g++", "clang++")
+_NO_MEMORY = (
+    r"Cannot allocate memory|out of memory|memory exhausted|bad_alloc|Killed signal|"
+    r"Resource temporarily unavailable"
+)
+
+
+_QUOTED = re.compile(r"^ *\d* \|.*\n?", re.M)  # lines of the source
 
 
 @dataclass(frozen=True)
@@ -71,43 +82,94 @@ def build_library(compiler: Compiler, job: Job, workspace: Path, name: str) -> P
     ]
     library = workspace / name
     link = [compiler.path, "-shared", "-o", str(library), *map(str, objects), *job.link_flags]
-    running: list[subprocess.Popen[str]] = []
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        futures = [pool.submit(_run, command, running) for command in commands]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            for future in futures:
-                if future.done():
-                    future.result()
-        finally:
-            # Reached early only by a failure or Ctrl-C: do not wait for the other files then.
-            for future in futures:
-                future.cancel()
-            for process in running:
-                process.terminate()
-    _run(link, running)
+    _run_all(commands, workspace)
+    _run_all([link], workspace)
     return library
 
 
-def _run(command: list[str], running: list[subprocess.Popen[str]]) -> None:
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    running.append(process)
+def _run_all(commands: Sequence[list[str]], workspace: Path) -> None:
+    """As many at once as there are cores. Without threads, which a limit may forbid."""
+    waiting = list(commands)
+    running: list[subprocess.Popen[bytes]] = []
+    said: dict[int, bytes] = {}
+    with selectors.DefaultSelector() as messages:
+        try:
+            while waiting or running:
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    process = _start(waiting.pop(0), workspace)
+                    running.append(process)
+                    assert process.stderr is not None
+                    messages.register(process.stderr, selectors.EVENT_READ, process)
+                for key, _ in messages.select():
+                    part = os.read(key.fd, 1 << 16)
+                    said[key.fd] = said.get(key.fd, b"") + part
+                    if part:
+                        continue
+                    messages.unregister(key.fileobj)
+                    running.remove(key.data)
+                    with key.data:
+                        key.data.wait()
+                    _check(key.data, said.pop(key.fd).decode(errors="replace"), workspace)
+        finally:
+            # Reached early only by a failure or Ctrl-C: do not wait for the other files then.
+            for process in running:
+                process.terminate()
+            for process in running:
+                with process:
+                    process.wait()
+
+
+def _start(command: list[str], workspace: Path) -> subprocess.Popen[bytes]:
     try:
-        _, messages = process.communicate()
-    finally:
-        running.remove(process)
-    if process.returncode != 0:
-        raise CompileError(
-            "the C++ compiler refused openmps' device core",
-            found=first_error(messages) or f"exit status {process.returncode} from {command[0]}",
-            next_step="see the compiler and torch versions in `openmps doctor`, and report this",
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment(workspace),
         )
+    except OSError as error:
+        if (lacking := machine_lacks(1, str(error), workspace)) is not None:
+            raise lacking from error
+        raise CompilerNotFound(
+            "the C++ compiler does not run",
+            found=f"{command[0]}: {error.strerror}",
+            next_step="see whether it runs by hand, or set OPENMPS_CXX to another",
+        ) from error
+
+
+def environment(workspace: Path) -> dict[str, str]:
+    """For a compiler: what it writes besides goes to the workspace, and it speaks English."""
+    return {**os.environ, "LC_ALL": "C", "TMPDIR": str(workspace)}
+
+
+def _check(process: subprocess.Popen[bytes], messages: str, workspace: Path) -> None:
+    if process.returncode == 0:
+        return
+    command = cast("list[str]", process.args)[0]
+    if (lacking := machine_lacks(process.returncode, messages, workspace)) is not None:
+        raise lacking
+    raise CompileError(
+        "the C++ compiler refused openmps' device core",
+        found=first_error(messages) or f"exit status {process.returncode} from {command}",
+        next_step="see the compiler and torch versions in `openmps doctor`, and report this",
+    )
+
+
+def machine_lacks(status: int, messages: str, workspace: Path) -> OpenmpsError | None:
+    """What to raise for a compiler that failed for want of room on the disk, or of memory."""
+    messages = _QUOTED.sub("", messages)
+    full = full_disk_said(workspace, messages)
+    if full is not None or status == -signal.SIGXFSZ:
+        return full or full_disk(workspace, OSError(errno.EFBIG, ""))
+    if status == -signal.SIGKILL or re.search(_NO_MEMORY, messages):
+        return OutOfResources(
+            "the compiler did not get the memory or the processes that it needs",
+            found=first_error(messages) or f"it was ended by signal {-status}",
+            next_step="raise the limits (ulimit -v, ulimit -u), end other programs, or build on a "
+            "larger machine and copy the cache folder",
+        )
+    return None
 
 
 def first_error(messages: str) -> str:

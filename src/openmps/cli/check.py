@@ -12,13 +12,14 @@ from openmps import settings
 from openmps.cli.check_html import as_html
 from openmps.cli.check_report import make_report, parse_fail_on
 from openmps.cli.check_text import print_ledger, print_report
-from openmps.cli.output import check_writable, unless_nobody_reads, write
-from openmps.cli.recorded import run_recorded
+from openmps.cli.output import STDOUT, check_writable, unless_nobody_reads, write
+from openmps.cli.recorded import Ran, run_recorded
 from openmps.cli.run import prepare
 from openmps.mac.chips import parse_mac
 
-# A program that succeeds, and in which --fail-on has found something.
+# Of a program that succeeds, where --fail-on has found something or the report is lost.
 FOUND = 3
+NOT_WRITTEN = 2
 
 
 def check_program(
@@ -37,13 +38,13 @@ def check_program(
     chosen = parse_mac(settings.MAC.read(), settings.MACOS.read())
     ran = run_recorded(command, environment, find_all=True)
     report = make_report(command, ran.status, ran.ledgers, chosen, names)
-    write(json_file, as_json(report))
-    write(html_file, as_html(report))
+    written = _write(json_file, as_json(report))
+    written = _write(html_file, as_html(report)) and written
     with unless_nobody_reads():
         print_report(report, _console())
     if report["failed_on"] and ran.status == 0:
         ran.status = FOUND
-    ran.end_alike()
+    _end(ran, written)
 
 
 def run_with_ledger(
@@ -53,9 +54,20 @@ def run_with_ledger(
     ran = run_recorded(command, environment, find_all=False)
     mac = parse_mac(settings.MAC.read(), settings.MACOS.read())
     report = make_report(command, ran.status, ran.ledgers, mac, [])
-    write(json_file, as_json(report))
+    written = _write(json_file, as_json(report))
     with unless_nobody_reads():
         print_ledger(report, _console())
+    _end(ran, written)
+
+
+def _write(file: Path | None, text: str) -> bool:
+    """True, too, for a pipe that nobody reads any more."""
+    return write(file, text) or file == STDOUT
+
+
+def _end(ran: Ran, written: bool) -> None:
+    if not written and ran.status == 0:
+        ran.status = NOT_WRITTEN
     ran.end_alike()
 
 

@@ -24,9 +24,10 @@ from rich.table import Table
 import openmps
 from openmps import settings
 from openmps.bench.probe import WITHOUT_AMX
+from openmps.build.store import user_store
 from openmps.cli.torchvision import torchvision_fact
 from openmps.device import core
-from openmps.errors import OpenmpsError
+from openmps.errors import CacheError, OpenmpsError
 
 SCHEMA = "openmps-doctor/1"
 _ENGINES = ("cpu", "cuda")
@@ -311,7 +312,12 @@ def _mac() -> str:
     return f"{mac}: {mac.gpu_cores} GPU cores, {limit:.2f} GiB recommended for use"
 
 
-def _cache() -> str:
+def _cache() -> Fact:
     folder = settings.cache_dir()
-    built = len(list(folder.glob("core/*/entry.json")))
-    return f"{folder} ({built} built)"
+    built = len(list(folder.glob("core/*/entry.json"))) if folder else 0
+    text = f"{folder or 'no home folder'} ({built} built)"
+    try:
+        used, _ = user_store("core").writable_cache()
+    except CacheError as error:  # what is built already can still be read
+        return Fact("cache", f"{text}; {error.problem} (found: {error.found})", error.next_step)
+    return Fact("cache", text if used == folder else f"{text}; what is new goes to {used}")

@@ -49,7 +49,10 @@ def write(file: Path | None, text: str) -> bool:
         else:
             file.write_text(text, encoding="utf-8")
     except OSError as failure:
-        tell(f"openmps: the report could not be written: {failure}")
+        tell(f"openmps: the report could not be written: {file}: {failure.strerror or failure}")
+        if file.is_file():  # half of it, which nothing reads
+            with contextlib.suppress(OSError):
+                file.unlink()
         return False
     return True
 

@@ -11,12 +11,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from openmps import settings
+from openmps.build.cache import scratch_folder
 from openmps.cli.output import flush_quietly, tell
 
 # Those that end a process or mean something to programs. The terminal sends its own to all
@@ -55,13 +55,12 @@ class Ran:
 
 
 def run_recorded(command: list[str], environment: dict[str, str], *, find_all: bool) -> Ran:
-    # A process that the program has left behind may still write there.
-    with tempfile.TemporaryDirectory(prefix="openmps-", ignore_cleanup_errors=True) as folder:
-        environment = {**environment, settings.RECORD.variable: folder}
+    with scratch_folder() as folder:
+        environment = {**environment, settings.RECORD.variable: str(folder)}
         if find_all:
             environment[settings.FIND_ALL.variable] = "1"
         status = _run([sys.executable, *command], environment)
-        ledgers = _read_ledgers(Path(folder))
+        ledgers = _read_ledgers(folder)
     ledgers.sort(key=lambda ledger: (ledger["began"], ledger["process"]))
     return Ran(command, status, ledgers)
 

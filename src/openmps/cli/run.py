@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from openmps import settings
+from openmps.build.processor import chosen_processor
 from openmps.cli.output import check_writable, flush_quietly
 from openmps.device import core
 from openmps.errors import OpenmpsError
@@ -124,6 +125,7 @@ def _check_possible(environment: dict[str, str]) -> None:
 def check_device() -> None:
     """Whether the chosen Mac and engine can be had; builds the core if it never was."""
     settings.check()
+    chosen_processor()
     parse_mac(settings.MAC.read(), settings.MACOS.read())
     if sys.platform == "darwin":
         return

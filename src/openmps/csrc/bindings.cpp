@@ -121,14 +121,15 @@ PyObject* refuse(PyObject*, PyObject* args) {
   END_HANDLE_TH_ERRORS
 }
 
-// widen(operator, dtype_mask, through): before activate.
+// widen(operator, dtype_mask, through, of): before activate.
 PyObject* widen(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
   const char* op = nullptr;
   unsigned long long dtypes = 0;
   int through = 0;
-  if (!PyArg_ParseTuple(args, "sKi", &op, &dtypes, &through)) return nullptr;
-  add_widening(op, {dtypes, static_cast<c10::ScalarType>(through)});
+  const char* of = nullptr;
+  if (!PyArg_ParseTuple(args, "sKis", &op, &dtypes, &through, &of)) return nullptr;
+  add_widening(op, {dtypes, static_cast<c10::ScalarType>(through), of});
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from openmps import settings
 from openmps.errors import AlreadyActive, OpenmpsError
 from openmps.mac.chips import Mac, parse_mac
+
+if TYPE_CHECKING:
+    from openmps.device.core import Torch
 
 
 class Active(NamedTuple):
@@ -40,7 +44,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
 
     import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
 
-    from openmps.device import autocast, core, extensions, ledger, patches, rules, shims
+    from openmps.device import core
     from openmps.device import engine as engines
 
     with _lock:
@@ -62,20 +66,42 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
         core.check_torch(installed)
         # Before loading: what the core registers stays.
         chosen = engines.choose(engine_text)
-        strict = settings.is_strict()
-        has_shims = settings.has_shims()
-        batch_norms = settings.autocast(chosen)
-        library = core.load()
-        library.provide_kernels(_kernel_finder(chosen))
-        rules.hand_over(library, installed, chosen_mac, chosen, strict)
-        patches.apply(patches.patches(library, chosen_mac, chosen))
-        extensions.connect(library, installed)
-        autocast.take_batch_norms(library, batch_norms)
-        if has_shims:
-            shims.install(chosen_mac)
-        ledger.start_if_asked(library, installed.folder, chosen, str(chosen_mac))
+        try:
+            _connect(installed, chosen, chosen_mac)
+        except OpenmpsError:
+            raise
+        except Exception as error:
+            if installed.is_newer_than_tested():
+                raise core.unknown_torch(installed, f"{type(error).__name__}: {error}") from error
+            raise
         _active = Active(chosen, chosen_mac)
         settings.export(chosen, mac_text, macos_text)
+        if installed.is_newer_than_tested():
+            newest = ".".join(map(str, core.NEWEST_TORCH))
+            warnings.warn(
+                f"openmps was tested with torch up to {newest}; this is {installed.number}. "
+                "If something fails, look for a newer openmps",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _connect(installed: Torch, engine: str, mac: Mac) -> None:
+    """Loads the core and gives it, and torch, what they must know."""
+    from openmps.device import autocast, core, extensions, ledger, patches, rules, shims
+
+    strict = settings.is_strict()
+    has_shims = settings.has_shims()
+    batch_norms = settings.autocast(engine)
+    library = core.load()
+    library.provide_kernels(_kernel_finder(engine))
+    rules.hand_over(library, installed, mac, engine, strict)
+    patches.apply(patches.patches(library, mac, engine))
+    extensions.connect(library, installed)
+    autocast.take_batch_norms(library, batch_norms)
+    if has_shims:
+        shims.install(mac)
+    ledger.start_if_asked(library, installed.folder, engine, str(mac))
 
 
 def _kernel_finder(engine: str) -> Callable[[str], int | None]:

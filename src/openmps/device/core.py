@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.machinery
 import importlib.util
-import os
 import platform
 import re
 import sys
@@ -17,11 +17,12 @@ from openmps import settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
-from openmps.build.store import Store
-from openmps.errors import CompilerNotFound, OpenmpsError
+from openmps.build.loading import load_built
+from openmps.build.store import user_store
+from openmps.errors import CompileError, CompilerNotFound, OpenmpsError
 
 MODULE = "openmps_core"
-OLDEST_TORCH = (2, 11)
+OLDEST_TORCH, NEWEST_TORCH = (2, 11), (2, 15)  # of those that the tests ran with
 _PACKAGE = Path(__file__).parent.parent
 SOURCES = _PACKAGE / "csrc"
 _CONTRACTS = ("include/msl/launch.h",)  # what the sources include from other folders
@@ -34,13 +35,40 @@ _FLAGS = (
     "-DAT_PER_OPERATOR_HEADERS",  # or many headers bring all of torch's operators with them
 )
 _LIBRARIES = ("-ltorch_python", "-ltorch_cpu", "-lc10")
+# The headers in which builds of one torch release may differ, for all that the core includes.
+_CONFIGURED_HEADERS = ("torch/headeronly/macros/cmake_macros.h", "ATen/Config.h")
+# The sources from here on are the second of two halves that take equally long to compile.
+_SECOND_HALF = "operators.cpp"
 
 
 class Torch(NamedTuple):
     """The installed torch, found without importing it: `openmps run` builds before torch starts."""
 
     folder: Path
-    version: str
+    version: str  # 2.13.0+cpu, and the commit that it was built from
+
+    @property
+    def number(self) -> str:
+        """2.13.0"""
+        return re.split(r"[+\s]", self.version)[0]
+
+    @property
+    def release(self) -> tuple[int, int] | None:
+        """(2, 13); None for a version that is no number."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return (int(found[1]), int(found[2])) if found else None
+
+    def is_newer_than_tested(self) -> bool:
+        return self.release is not None and self.release > NEWEST_TORCH
+
+    def interface(self) -> tuple[str, ...]:
+        """What a library for it depends on: the same for CPU and CUDA builds of a release."""
+        commit = self.version.partition(" ")[2]
+        digest = hashlib.sha256()
+        for name in _CONFIGURED_HEADERS:
+            file = self.folder / "include" / name
+            digest.update(file.read_bytes() if file.exists() else b"-")
+        return (self.number, commit, digest.hexdigest())
 
 
 def find_torch() -> Torch:
@@ -59,35 +87,53 @@ def find_torch() -> Torch:
 
 def check_torch(torch: Torch) -> None:
     """An older one lacks what the core is made of: better said than compiled."""
-    number = re.match(r"(\d+)\.(\d+)", torch.version)
-    if number and (int(number[1]), int(number[2])) < OLDEST_TORCH:
+    if torch.release is not None and torch.release < OLDEST_TORCH:
         oldest = ".".join(map(str, OLDEST_TORCH))
         raise OpenmpsError(
             f"openmps needs torch {oldest} or newer",
-            found=f"torch {torch.version.split()[0]} in {torch.folder}",
+            found=f"torch {torch.number} in {torch.folder}",
             next_step=f"pip install 'torch>={oldest}'",
         )
 
 
-def build() -> Path:
-    """The core's library for the installed torch, built now if it never was."""
+def build(*, prebuilt: bool = True) -> Path:
+    """The core's library for the installed torch, built now if it never was.
+
+    prebuilt: whether one that came with openmps will do.
+    """
     torch = find_torch()
     check_torch(torch)
     extra = settings.CXXFLAGS.read().split()
     sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
     sources |= {name: (_PACKAGE / name).read_bytes() for name in _CONTRACTS}
     abi = sysconfig.get_config_var("SOABI") or ""
-    key = build_key(sources, (torch.version, abi, platform.machine(), *_FLAGS, *extra))
-    return find_or_build(
-        Store(settings.cache_dir(), "core"),
-        key,
-        f"{MODULE}.so",
-        f"the mps device for torch {torch.version.split()[0]}",
-        lambda: _job(torch.folder, extra),
+    key = build_key(sources, (*torch.interface(), abi, platform.machine(), *_FLAGS, *extra))
+    try:
+        return find_or_build(
+            user_store("core"),
+            key,
+            f"{MODULE}.so",
+            f"the mps device for torch {torch.number}",
+            lambda: job(torch, extra),
+            prebuilt=prebuilt,
+        )
+    except CompileError as error:
+        if torch.is_newer_than_tested():
+            raise unknown_torch(torch, error.found) from error
+        raise
+
+
+def unknown_torch(torch: Torch, found: str) -> OpenmpsError:
+    oldest, newest = (".".join(map(str, release)) for release in (OLDEST_TORCH, NEWEST_TORCH))
+    return OpenmpsError(
+        f"openmps does not work with torch {torch.number}, which is newer than it knows "
+        f"({oldest} to {newest})",
+        found=found,
+        next_step=f"pip install --upgrade openmps; or pip install 'torch=={newest}.*'",
     )
 
 
-def _job(torch: Path, extra: list[str]) -> Job:
+def job(torch: Torch, extra: list[str]) -> Job:
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise CompilerNotFound(
@@ -95,31 +141,34 @@ def _job(torch: Path, extra: list[str]) -> Job:
             found=f"no Python.h in {python}",
             next_step="install them (apt-get install python3-dev), then run `openmps doctor`",
         )
-    include = torch / "include"
+    include = torch.folder / "include"
     folders = (include, include / "torch" / "csrc" / "api" / "include", python)
     return Job(
         units=_units(sorted(SOURCES.glob("*.cpp"))),
         # As system headers: warnings in torch's are not ours to print.
         compile_flags=[*_FLAGS, *extra, *(f"-isystem{folder}" for folder in folders)],
-        link_flags=[*extra, f"-L{torch / 'lib'}", f"-Wl,-rpath,{torch / 'lib'}", *_LIBRARIES],
+        # Where these libraries lie does not matter: they are loaded before the core.
+        link_flags=[*extra, f"-L{torch.folder / 'lib'}", *_LIBRARIES],
     )
 
 
 def _units(sources: list[Path]) -> list[list[Path]]:
-    """Parts that are compiled side by side. The table of typed kernels takes a third of the time.
+    """Parts that are compiled side by side. A source's name alone says which it belongs to.
 
     Each part parses torch's headers, which is most of the work: only many cores make more pay.
     """
-    table = next(k for k, source in enumerate(sources) if source.stem == "operators")
-    if len(os.sched_getaffinity(0)) < 4:
-        return [sources[:table], sources[table:]]  # it happens to lie where the halves are equal
-    rest = [source for k, source in enumerate(sources) if k != table]
-    return [[sources[table]], *(rest[part::3] for part in range(3))]
+    return [
+        [source for source in sources if source.name < _SECOND_HALF],
+        [source for source in sources if source.name >= _SECOND_HALF],
+    ]
 
 
 def load() -> ModuleType:
     """Loads the core into this process. Everything it registers with torch stays for good."""
-    library = build()
+    return load_built(build, _load)
+
+
+def _load(library: Path) -> ModuleType:
     loader = importlib.machinery.ExtensionFileLoader(MODULE, str(library))
     spec = importlib.util.spec_from_loader(MODULE, loader)
     assert spec is not None

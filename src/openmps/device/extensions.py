@@ -7,6 +7,7 @@ against torch, which on Linux has not got them, and look for them in what is loa
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import re
@@ -19,7 +20,8 @@ from openmps import settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
-from openmps.build.store import Store
+from openmps.build.loading import load_built
+from openmps.build.store import user_store
 from openmps.device.core import SOURCES, Torch
 from openmps.errors import OpenmpsError
 from openmps.shader.extension import ExtensionShaders
@@ -36,15 +38,18 @@ _loaded: list[Any] = []  # what C++ keeps pointers to
 def connect(core: ModuleType, torch: Torch) -> None:
     """Gives this process the classes. Call after torch.mps.compile_shader works."""
     try:
-        path = build(torch)
-    except OpenmpsError as error:
+        library = load_built(functools.partial(build, torch), _load)
+    except (OpenmpsError, OSError) as error:
         # No compiler, or a torch whose header is new to us: everything else works.
-        warnings.warn(f"C++ extensions with Metal kernels will not load: {error}", stacklevel=4)
+        warnings.warn(f"C++ extensions with Metal kernels will not load: {error}", stacklevel=5)
         return
-    library = ctypes.CDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
     shaders = ExtensionShaders(_compile_shader)
     library.openmps_connect_metal(ctypes.c_void_p(core.connect_metal(shaders.address)))
     _loaded.extend((library, shaders))
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(library), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
 
 
 def _compile_shader(source: str) -> Any:
@@ -53,23 +58,31 @@ def _compile_shader(source: str) -> Any:
     return _C._mps_compileShader(source)  # type: ignore[attr-defined]
 
 
-def build(torch: Torch) -> Path:
+def build(torch: Torch, *, prebuilt: bool = True) -> Path:
     extra = settings.CXXFLAGS.read().split()
-    include = torch.folder / "include"
-    flags = [*_FLAGS, *declared(include), *extra]
     sources = {file.name: file.read_bytes() for file in (_SOURCE, _INTERFACE)}
+    flags = _flags(torch, extra)
     return find_or_build(
-        Store(settings.cache_dir(), "core"),
-        build_key(sources, (torch.version, platform.machine(), *flags)),
+        user_store("core"),
+        build_key(sources, (*torch.interface(), platform.machine(), *flags)),
         _LIBRARY,
         "what C++ extensions with Metal kernels need",
-        lambda: Job(
-            units=[[_SOURCE]],
-            compile_flags=[*flags, f"-isystem{include}"],
-            # Whatever it depends on becomes visible to every library: nothing of torch may.
-            link_flags=[*extra, "-Wl,--no-undefined"],
-        ),
+        lambda: job(torch, extra),
+        prebuilt=prebuilt,
     )
+
+
+def job(torch: Torch, extra: list[str]) -> Job:
+    return Job(
+        units=[[_SOURCE]],
+        compile_flags=[*_flags(torch, extra), f"-isystem{torch.folder / 'include'}"],
+        # Whatever it depends on becomes visible to every library: nothing of torch may.
+        link_flags=[*extra, "-Wl,--no-undefined"],
+    )
+
+
+def _flags(torch: Torch, extra: list[str]) -> list[str]:
+    return [*_FLAGS, *declared(torch.folder / "include"), *extra]
 
 
 def declared(include: Path) -> list[str]:
