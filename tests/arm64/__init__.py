@@ -1,0 +1,1 @@
+"""Compiling for arm64 on another machine: see scripts/arm64."""
