@@ -1,8 +1,11 @@
-"""The wheel is pure Python, carries the C++ sources, and works without the source tree."""
+"""The pure wheel carries the C++ sources; the platform wheel brings the core ready, too."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
+import shutil
 import site
 import subprocess
 import sys
@@ -10,6 +13,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from openmps.device import core, extensions
+from openmps.targets import cpu_runtime
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,18 +45,37 @@ print("trained on", loss.device)
 """
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build_wheel(folder: Path, **variables: str) -> Path:
     for needed in ("build", "hatchling"):
         pytest.importorskip(needed, reason=f"building a wheel needs {needed}: not installed")
-    folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(folder), str(ROOT)],
         check=True,
         capture_output=True,
+        env={**os.environ, **variables},
     )
     (built,) = folder.glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def prebuilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What scripts/wheels makes, for this torch and this Python alone."""
+    folder = tmp_path_factory.mktemp("prebuilt")
+    for library in (core.build(), extensions.build(core.find_torch()), cpu_runtime.build()):
+        key = library.parent
+        shutil.copytree(key, folder / key.parent.name / key.name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def platform_wheel(prebuilt: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("platform"), OPENMPS_PREBUILT=str(prebuilt))
 
 
 def test_it_is_pure_python(wheel: Path) -> None:
@@ -74,30 +99,67 @@ def test_it_carries_every_source(wheel: Path) -> None:
 
 
 def test_it_trains_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    venv = tmp_path / "venv"
+    done = train(install(wheel, tmp_path), tmp_path, os.environ["PATH"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "trained on mps:0\n"
+    assert "building the mps device" in done.stderr
+
+
+def test_the_platform_wheel_says_where_it_runs(platform_wheel: Path, prebuilt: Path) -> None:
+    found = re.search(r"-py3-none-manylinux_2_(\d+)_(\w+)\.whl$", platform_wheel.name)
+    assert found is not None, platform_wheel.name
+    assert found[2] == platform.machine()
+    assert int(found[1]) >= 28
+    names = set(zipfile.ZipFile(platform_wheel).namelist())
+    brought = {f"openmps/prebuilt/{file.relative_to(prebuilt)}" for file in prebuilt.glob("*/*/*")}
+    assert len(brought) == 6
+    assert brought <= names
+    assert {f"openmps/csrc/{file.name}" for file in (ROOT / "src/openmps/csrc").iterdir()} <= names
+
+
+def test_the_platform_wheel_needs_no_compiler(platform_wheel: Path, tmp_path: Path) -> None:
+    python = install(platform_wheel, tmp_path)
+    done = train(python, tmp_path, str(python.parent))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "trained on mps:0\n"
+    assert done.stderr == ""
+
+
+def test_without_a_core_and_a_compiler_it_says_what_to_install(wheel: Path, tmp_path: Path) -> None:
+    python = install(wheel, tmp_path)
+    done = train(python, tmp_path, str(python.parent))
+    assert done.returncode == 1
+    assert "CompilerNotFound: no C++ compiler" in done.stderr
+    assert "next: install g++ 11 or newer" in done.stderr
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """The Python of an environment with nothing else. torch alone is borrowed: it is large."""
+    venv = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    python = venv / "bin" / "python"
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*command, "--no-deps", "--no-index", str(wheel)], check=True)
     (packages,) = venv.glob("lib/python*/site-packages")
-    install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python")]
-    subprocess.run([*pip, *install], check=True)
-    # torch alone is borrowed: it is large, and not what is tested here.
     (packages / "borrowed.pth").write_text("\n".join(_site_packages_with_torch()))
+    return python
+
+
+def train(python: Path, folder: Path, path: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("OPENMPS")},
-        "OPENMPS_CACHE_DIR": str(tmp_path / "cache"),
+        "OPENMPS_CACHE_DIR": str(folder / "cache"),
         "OPENMPS_ENGINE": os.environ.get("OPENMPS_ENGINE", "cpu"),
+        "PATH": path,
     }
-    done = subprocess.run(
-        [str(venv / "bin" / "python"), "-c", TRAIN],
-        cwd=tmp_path,
+    return subprocess.run(
+        [str(python), "-c", TRAIN],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         timeout=500,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "trained on mps:0\n"
-    assert "building the mps device" in done.stderr
 
 
 def _site_packages_with_torch() -> list[str]:

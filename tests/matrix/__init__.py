@@ -1,0 +1,1 @@
+"""The suite with every release of torch and of Python: scripts/matrix."""
