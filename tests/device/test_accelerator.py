@@ -152,7 +152,10 @@ def test_deterministic_algorithms_run_on_mps():
         torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.skipif(not hasattr(torch.mps, "Stream"), reason="this torch has no torch.mps.Stream")
+@pytest.mark.skipif(
+    not hasattr(torch.mps, "Stream"),
+    reason=f"torch {torch.__version__} has no torch.mps.Stream",
+)
 def test_streams_run_in_order():
     other = torch.mps.Stream()
     assert torch.mps.current_stream() == torch.mps.default_stream()

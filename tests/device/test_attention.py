@@ -115,7 +115,9 @@ def test_odd_head_sizes(size):
     assert_agrees(attend, *inputs(1, 2, 7, size))
 
 
-@pytest.mark.needs_torch("2.12", "gives gradients of nothing strides that depend on the device")
+@pytest.mark.needs_torch(
+    "2.12", "gives empty attention gradients strides that depend on the device"
+)
 def test_zero_sized_inputs():
     assert_agrees(attend, *inputs(0, 3, 6, 8))
     query = inputs(2, 3, 0, 8)[0]

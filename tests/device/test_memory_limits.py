@@ -94,7 +94,8 @@ answer = [
 
 
 @pytest.mark.skipif(
-    not hasattr(torch._C, "_mps_maxBufferLength"), reason=f"torch {torch.__version__} cannot ask"
+    not hasattr(torch._C, "_mps_maxBufferLength"),
+    reason=f"torch {torch.__version__} has no torch._C._mps_maxBufferLength",
 )
 def test_buffers_have_a_largest_size(programs):
     program = """

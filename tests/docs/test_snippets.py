@@ -32,6 +32,8 @@ NOT_RUN = {
     "needs NVIDIA's compiler": ("openmps metal rows.metal --engine cuda",),
     "runs the whole project": ("scripts/",),
     "takes minutes": ("openmps bench",),
+    "installs an emulator and an arm64 Python": ("scripts/arm64",),
+    "downloads every release of torch": ("scripts/matrix",),
     "needs a checkout of PyTorch": ("scripts/upstream", "scripts/metal-corpus"),
 }
 

@@ -129,7 +129,9 @@ REFUSED = {
 }
 
 
-CHECKS_GROUPS = pytest.mark.needs_torch("2.12", "lets the product say that groups do not divide")
+CHECKS_GROUPS = pytest.mark.needs_torch(
+    "2.12", "leaves it to the product to refuse uneven attention groups"
+)
 
 
 @pytest.mark.parametrize(

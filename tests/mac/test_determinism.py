@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.torch_version import TorchVersion
 
 TABLE = torch.arange(1.0, 13.0, device="mps").reshape(3, 4)
 WHOLE = TABLE.long()
@@ -80,9 +81,6 @@ SILENT = {
         lambda t: F.interpolate(t, scale_factor=2, mode="linear"), IMAGE[0]
     ),
     "unpooled": lambda: F.max_unpool2d(*F.max_pool2d(IMAGE, 2, return_indices=True), 2),
-    "bicubic": lambda: differentiate(
-        lambda t: F.interpolate(t, scale_factor=2, mode="bicubic"), IMAGE
-    ),
     "reflected": lambda: differentiate(lambda t: F.pad(t, (1, 1), mode="reflect"), IMAGE[0]),
     "replicated": lambda: differentiate(lambda t: F.pad(t, (1,) * 4, mode="replicate"), IMAGE),
     "adaptive pool": lambda: differentiate(lambda t: F.adaptive_avg_pool2d(t, 2), IMAGE),
@@ -93,6 +91,20 @@ SILENT = {
     ),
     "attention": lambda: differentiate(F.scaled_dot_product_attention, IMAGE, IMAGE, IMAGE),
 }
+
+
+def enlarge(mode: str) -> None:
+    differentiate(lambda image: F.interpolate(image, scale_factor=2, mode=mode), IMAGE)
+
+
+# Where algorithms are to be deterministic, `interpolate` composes these of others on every device
+# but the CPU, and their gradients of index_put, once for each pixel that one is made of: bilinear
+# always did, bicubic does since torch 2.15.
+COMPOSED = {"bilinear": 4}
+if TorchVersion(torch.__version__) >= "2.15":
+    COMPOSED["bicubic"] = 16
+else:
+    SILENT["bicubic"] = lambda: enlarge("bicubic")
 
 
 def cases(table: dict[str, Any]) -> list[Any]:
@@ -142,6 +154,23 @@ def test_a_warning_where_only_warnings_are_wanted(name: str) -> None:
         f"{operator} does not have a deterministic implementation, but you set "
         "'torch.use_deterministic_algorithms(True, warn_only=True)'. "
     )
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("mode", COMPOSED)
+def test_a_gradient_that_is_composed_of_index_put_is_refused(mode: str) -> None:
+    with pytest.raises(RuntimeError, match=r"^index_put_with_accumulate_mps does not have a"):
+        enlarge(mode)
+
+
+@pytest.mark.usefixtures("warn_only")
+@pytest.mark.parametrize("mode", COMPOSED)
+def test_a_gradient_that_is_composed_of_index_put_warns_each_time(mode: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        enlarge(mode)
+    said = [str(warning.message).split(" does not have a determ")[0] for warning in caught]
+    assert said == ["index_put_with_accumulate_mps"] * COMPOSED[mode]
 
 
 @pytest.mark.usefixtures("deterministic")

@@ -46,7 +46,7 @@ def test_a_tensor_is() -> None:
     assert tensor.resize_(1).untyped_storage().nbytes() == held
 
 
-@pytest.mark.needs_torch("2.13", "counts the storages of some devices only as shared")
+@pytest.mark.needs_torch("2.13", "does not count mps storages as shared")
 def test_storages_count_as_shared() -> None:
     assert TABLE.untyped_storage().is_shared()
     assert TABLE.share_memory_() is TABLE

@@ -55,7 +55,7 @@ def test_attention_without_gradients() -> None:
     torch.testing.assert_close(torch.compile(f)(x), f(x))
 
 
-@pytest.mark.needs_torch("2.13", "writes this kernel with a name that is not declared there")
+@pytest.mark.needs_torch("2.13", "compiles batch norm to a kernel with an undeclared name")
 def test_every_thread_writes_over_what_others_have_yet_to_read() -> None:
     """Inductor updates running statistics in place, from every thread of a threadgroup."""
     torch.manual_seed(0)

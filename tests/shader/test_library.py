@@ -149,7 +149,8 @@ def test_fast_math_is_asked_for(
 
 
 @pytest.mark.skipif(
-    not hasattr(torch.mps, "load_metallib"), reason=f"torch {torch.__version__} loads no metallib"
+    not hasattr(torch.mps, "load_metallib"),
+    reason=f"torch {torch.__version__} has no torch.mps.load_metallib",
 )
 def test_binary_libraries_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "square.metallib"

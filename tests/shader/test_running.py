@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import threading
 from typing import Any
 
 import pytest
 import torch
 
+from openmps.errors import KernelFault
 from openmps.shader.library import compile_shader as compile_for
 from openmps.shader.library import target_of
 
@@ -350,6 +352,47 @@ def test_threadgroup_memory_is_counted() -> None:
         _ = library.fixed
     text = "Failed to created pipeline state object, error: Threadgroup memory size ("
     assert str(refused.value).startswith(text)
+
+
+LOCAL = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void local(device int* out, uint i [[thread_position_in_grid]]) {{
+    int mine[{length}];
+    for (int k = 0; k < {length}; k++) mine[k] = out[i] * k;
+    {barrier}
+    out[i] = mine[(out[i] * 7919) % {length}];
+}}
+"""
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+
+
+@pytest.mark.cpu_engine("a GPU has its own limits")
+@pytest.mark.parametrize("barrier", ["", BARRIER], ids=["plain", "coordinated"])
+def test_a_kernel_that_needs_too_much_stack_is_told(barrier: str) -> None:
+    out = torch.ones(64, dtype=torch.int, device="mps")
+    kernel = torch.mps.compile_shader(LOCAL.format(length=1_000_000, barrier=barrier)).local
+    with pytest.raises(KernelFault, match=r"kernel 'local' needs more stack") as caught:
+        kernel(out)
+    taken = re.search(r"take (\d+) bytes", str(caught.value))
+    assert taken
+    assert 4_000_000 <= int(taken[1]) / (32 if barrier else 1) < 4_100_000
+    assert out.tolist() == [1] * 64
+
+
+@pytest.mark.cpu_engine("a GPU has its own stacks")
+@pytest.mark.parametrize("barrier", ["", BARRIER], ids=["plain", "coordinated"])
+def test_local_arrays_in_a_thread_with_a_small_stack(barrier: str) -> None:
+    kernel = torch.mps.compile_shader(LOCAL.format(length=5_000, barrier=barrier)).local
+    out = torch.ones(32, dtype=torch.int, device="mps")
+    before = threading.stack_size(512 << 10)
+    try:
+        thread = threading.Thread(target=kernel, args=(out,), kwargs={"group_size": 32})
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert out.tolist() == [7919 % 5_000] * 32
 
 
 def test_the_same_kernel_from_many_threads() -> None:

@@ -26,7 +26,7 @@ def test_each_header_compiles_alone(header: str) -> None:
     assert dir(torch.mps.compile_shader(f"#include <c10/metal/{header}.h>")) == []
 
 
-@pytest.mark.needs_torch("2.12", "has a mistake in its header that biases these numbers")
+@pytest.mark.needs_torch("2.12", "has a mistake in c10/metal/random.h that biases its numbers")
 def test_normal_numbers() -> None:
     library = torch.mps.compile_shader("""
         #include <c10/metal/random.h>
@@ -88,7 +88,7 @@ def test_not_a_number_is_the_largest(dtype: torch.dtype) -> None:
     assert place.tolist() == [11] * 28
 
 
-@pytest.mark.needs_torch("2.13", "multiplies complex numbers part by part")
+@pytest.mark.needs_torch("2.13", "multiplies complex numbers part by part in its Metal headers")
 def test_complex_sums_and_products() -> None:
     library = torch.mps.compile_shader("""
         #include <c10/metal/reduction_utils.h>

@@ -202,18 +202,18 @@ def test_older_releases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_widened() -> None:
     found = expand_widened(["aten::ceil", "aten::avg_pool3d", "aten::sin"])
-    assert found["aten::ceil"] == ((mask("bool"), number("uint8")),)
+    assert found["aten::ceil"] == ((mask("bool"), number("uint8"), "first"),)
     assert found["aten::avg_pool3d"] == (
-        (mask("float16 bfloat16"), number("float32")),
-        (mask("bool uint8 int8 int16 int32"), number("float32")),
+        (mask("float16 bfloat16"), number("float32"), "first"),
+        (mask("bool uint8 int8 int16 int32"), number("float32"), "first"),
     )
-    assert found["aten::sin"] == ((mask("complex32"), number("complex64")),)
+    assert found["aten::sin"] == ((mask("complex32"), number("complex64"), "first"),)
 
 
 def test_widened_on_cuda() -> None:
     found = expand_widened(["aten::mm", "aten::angle", "aten::sin"], WIDENED_ON_CUDA)
-    assert found["aten::mm"] == ((mask("uint8 int8 int16 int32 int64"), -1),)
-    assert found["aten::angle"] == ((mask("float16 bfloat16"), number("float32")),)
+    assert found["aten::mm"] == ((mask("uint8 int8 int16 int32 int64"), -1, "first"),)
+    assert found["aten::angle"] == ((mask("float16 bfloat16"), number("float32"), "first"),)
     assert "aten::sin" not in found
 
 

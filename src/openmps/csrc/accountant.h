@@ -8,12 +8,14 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/StorageImpl.h>
 
+#include "fast_thread_local.h"
+
 namespace openmps {
 
 struct Buffer;
 
 // Read at every CPU allocation of the process: a bare flag in the static TLS block costs one load.
-inline __attribute__((tls_model("initial-exec"))) thread_local bool g_counting = false;
+inline OPENMPS_FAST_THREAD_LOCAL bool g_counting = false;
 
 // While it lives, CPU memory that this thread takes is an mps operator's; Counting(false): is not.
 class Counting {

@@ -77,6 +77,22 @@ bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value)
          (query.requires_grad() || key.requires_grad() || value.requires_grad());
 }
 
+// In a graph that is being traced sizes may be symbols, which have no number.
+bool is_symbolic(const Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+bool any_is_symbolic(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return is_symbolic(query) || is_symbolic(key) || is_symbolic(value);
+}
+
+// Of a symbol nobody is asked: what is traced is the usual case.
+bool is_empty(const Tensor& query, const Tensor& value) {
+  if (!is_symbolic(query) && !is_symbolic(value)) return value.numel() == 0 || query.size(-2) == 0;
+  return TORCH_GUARD_OR_FALSE(value.sym_numel().sym_eq(0)) ||
+         TORCH_GUARD_OR_FALSE(query.sym_size(-2).sym_eq(0));
+}
+
 // A Mac does not ask which kernels the user allows (torch.nn.attention.sdpa_kernel). It runs the
 // plain formula, or a kernel of its own.
 class AllKernelsAllowed {
@@ -117,6 +133,7 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
   constexpr c10::DispatchKeySet kAbove =
       c10::DispatchKeySet(c10::DispatchKeySet::FULL) -
       c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::ADInplaceOrView);
+  if (any_is_symbolic(query, key, value)) return kMath;
   // Fused kernels draw masks of their own. A GPU's may, for their speed, unless somebody wants the
   // same numbers again.
   if (dropout > 0.0 && (backing().is_cpu() || must_be_deterministic())) return kMath;
@@ -252,9 +269,9 @@ Tensor without_gradients(const Tensor& query, const Tensor& key, const Tensor& v
   if constexpr (kTakesGroups<Op>) {
     return std::get<0>(Op::call(query, key, value, bias, dropout, causal, no_mask, scale, grouped));
   } else {
-    const auto repeats = grouped ? query.size(-3) / key.size(-3) : 1;
+    const auto repeats = grouped ? query.sym_size(-3) / key.sym_size(-3) : c10::SymInt(1);
     const auto repeated = [&](const Tensor& heads) {
-      return repeats == 1 ? heads : heads.repeat_interleave(repeats, -3);
+      return grouped ? heads.repeat_interleave_symint(repeats, -3) : heads;
     };
     return std::get<0>(
         Op::call(query, repeated(key), repeated(value), bias, dropout, causal, no_mask, scale));
@@ -268,11 +285,11 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     return wrapped_attention(query, key, value, mask, dropout, causal, scale, grouped);
   }
   check_inputs(query, key, value, mask);
-  if (value.numel() == 0 || query.size(-2) == 0) {
-    auto shape = query.sizes().vec();
-    shape.back() = value.size(-1);
+  if (is_empty(query, value)) {
+    auto shape = query.sym_sizes().vec();
+    shape.back() = value.sym_size(-1);
     // Depends on every input, so that backward() gives each a gradient of zeros.
-    return at::zeros(shape, query.options()) + (query.sum() + key.sum() + value.sum()) * 0;
+    return at::zeros_symint(shape, query.options()) + (query.sum() + key.sum() + value.sum()) * 0;
   }
   const auto bias = additive(mask, query.dtype());
   if (needs_gradient(query, key, value)) {

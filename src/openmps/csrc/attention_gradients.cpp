@@ -22,9 +22,10 @@ using at::Tensor;
 using torch::jit::Stack;
 
 // The arguments of a backward, by the names that all of them share.
-class Given {
+class BackwardArguments {
  public:
-  Given(const c10::FunctionSchema& schema, const Stack& stack) : schema_(schema), stack_(stack) {}
+  BackwardArguments(const c10::FunctionSchema& schema, const Stack& stack)
+      : schema_(schema), stack_(stack) {}
 
   const c10::IValue& operator[](size_t i) const {
     return stack_[stack_.size() - schema_.arguments().size() + i];
@@ -60,7 +61,7 @@ Tensor for_each_head(const Tensor& shared, const Tensor& query) {
 }
 
 // Of queries, keys, values and bias.
-std::array<Tensor, 4> gradients(const Given& given, const Tensor& bias) {
+std::array<Tensor, 4> gradients(const BackwardArguments& given, const Tensor& bias) {
   const auto wide = [&](size_t i) { return given[i].toTensor().to(at::kFloat); };
   const auto incoming = wide(0);
   const auto query = wide(1);
@@ -95,7 +96,7 @@ std::array<Tensor, 4> gradients(const Given& given, const Tensor& bias) {
 
 void backward(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const auto& schema = op.schema();
-  const Given given(schema, *stack);
+  const BackwardArguments given(schema, *stack);
   const auto mask = given.tensor("attn_mask");
   const auto bias = mask.defined() ? mask : given.tensor("attn_bias");
   bool recorded = is_recorded(bias);

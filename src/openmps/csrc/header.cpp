@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "fast_thread_local.h"
 #include "held.h"
 #include "rules.h"
 
@@ -89,7 +90,7 @@ struct HeaderPool {
 
 // Read several times in every call: a bare pointer in the static TLS block costs one load, a
 // thread_local object with a constructor two calls.
-__attribute__((tls_model("initial-exec"))) thread_local HeaderPool* g_pool = nullptr;
+OPENMPS_FAST_THREAD_LOCAL HeaderPool* g_pool = nullptr;
 
 HeaderPool::~HeaderPool() { g_pool = nullptr; }
 

@@ -103,8 +103,9 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, at::TensorList stat
                                         double dropout, bool train, bool bidirectional,
                                         bool batch_first) {
   TORCH_CHECK(states.size() == 2, "lstm expects two hidden states");
-  TORCH_CHECK(states[0].size(2) == states[1].size(2) || !refuses("aten::lstm", "projections"),
-              "LSTM with projections is not currently supported with MPS.");
+  TORCH_CHECK(
+      states[0].sym_size(2) == states[1].sym_size(2) || !refuses("aten::lstm", "projections"),
+      "LSTM with projections is not currently supported with MPS.");
   // Dropout between layers moves a Mac's generator by one block, whatever its size: the masks come
   // from Apple's graph library, seeded by that block. Its numbers are not known. Here they are the
   // usual ones, from a place that the same block determines.

@@ -126,10 +126,10 @@ bool was_split(at::TensorIteratorBase& iter, const Run& run) {
 // ---- one input
 
 struct UnaryRoute {
-  bool dense;
+  bool dense = false;
   bool ilp = false;
   bool castout = false;  // computed in the input's type, converted when stored
-  std::string kernel;
+  std::string kernel = {};
 };
 
 UnaryRoute unary_route(MetalLibrary& library, at::TensorIteratorBase& iter, const std::string& name,

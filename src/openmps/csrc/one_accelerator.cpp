@@ -19,7 +19,8 @@ using at::AcceleratorHooksInterface;
 
 bool not_built(const void*) { return false; }
 
-// Itanium C++ ABI: a pointer to a virtual member function holds 1 + its offset in the table.
+// Itanium C++ ABI: a pointer to a virtual member function holds 1 + its offset in the table. arm64
+// keeps the 1, which says that it is virtual, in the other word.
 size_t is_built_slot() {
   bool (AcceleratorHooksInterface::*member)() const = &AcceleratorHooksInterface::isBuilt;
   struct {
@@ -28,7 +29,12 @@ size_t is_built_slot() {
   } raw;
   static_assert(sizeof(raw) == sizeof(member), "unexpected C++ ABI");
   std::memcpy(&raw, &member, sizeof(raw));
-  return static_cast<size_t>(raw.pointer - 1) / sizeof(void*);
+#if defined(__aarch64__)
+  constexpr ptrdiff_t kVirtual = 0;
+#else
+  constexpr ptrdiff_t kVirtual = 1;
+#endif
+  return static_cast<size_t>(raw.pointer - kVirtual) / sizeof(void*);
 }
 
 void answer_not_built(const AcceleratorHooksInterface& hooks) {

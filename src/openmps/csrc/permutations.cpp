@@ -16,14 +16,14 @@ namespace openmps {
 namespace {
 
 using at::Tensor;
-using Given = std::optional<at::Generator>;
+using MaybeGenerator = std::optional<at::Generator>;
 
 constexpr int64_t kLongestShuffled = 384;
 constexpr int64_t kShortestSortedByBits = 1 << 15;
 // In bits; sorting is stable, so two passes do what a Mac does in three.
 constexpr int64_t kHalfKey = 12;
 
-void shuffle_into(const Tensor& result, const Given& given) {
+void shuffle_into(const Tensor& result, const MaybeGenerator& given) {
   const auto count = static_cast<uint32_t>(result.numel());
   auto& generator = generator_for(given);
   const auto& kernel = random_kernel(Draw::kPermute, result.scalar_type());
@@ -31,7 +31,7 @@ void shuffle_into(const Tensor& result, const Given& given) {
   kernel.run(1, {{result.mutable_data_ptr()}, bytes_of(blocks), bytes_of(count)});
 }
 
-Tensor sorted_by_floats(const Tensor& result, const Given& given) {
+Tensor sorted_by_floats(const Tensor& result, const MaybeGenerator& given) {
   const auto keys = at::empty({result.numel()}, result.options().dtype(at::kFloat));
   keys.uniform_(0.0, 1.0, given);
   return std::get<1>(at::sort(keys, /*stable=*/true, /*dim=*/0, /*descending=*/false));
@@ -69,7 +69,7 @@ std::pair<Tensor, Tensor> sort_on_gpu(const Tensor& keys) {
   return {sorted, order};
 }
 
-Tensor sorted_by_bits(const Tensor& result, const Given& given) {
+Tensor sorted_by_bits(const Tensor& result, const MaybeGenerator& given) {
   const auto count = static_cast<uint32_t>(result.numel());
   const auto keys = at::empty({result.numel()}, result.options().dtype(at::kInt));
   keys.random_(0, int64_t{1} << (2 * kHalfKey), given);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include <c10/util/Exception.h>
@@ -60,13 +61,19 @@ void print_when_interrupted() {
   if (ends) end_by_signal();
 }
 
-void start_thread() {
+bool start_thread() {
   sigset_t all;
   sigset_t present;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &present);  // the thread takes no signals from the others
-  std::thread(print_when_interrupted).detach();
+  bool started = true;
+  try {
+    std::thread(print_when_interrupted).detach();
+  } catch (const std::system_error&) {  // ulimit -u, ulimit -v
+    started = false;
+  }
   pthread_sigmask(SIG_SETMASK, &present, nullptr);
+  return started;
 }
 
 }  // namespace
@@ -76,7 +83,7 @@ void call_at_end(void (*print)()) {
   g_process = getpid();
   sem_init(&g_interrupted, 0, 0);
   std::atexit(print_once);
-  start_thread();
+  if (!start_thread()) return;  // interrupts end the process as before, and print nothing
   struct sigaction ours = {};
   sigaction(SIGINT, nullptr, &g_before);
   ours.sa_sigaction = on_profiled_interrupt;

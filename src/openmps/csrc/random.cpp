@@ -30,10 +30,10 @@ namespace openmps {
 namespace {
 
 using at::Tensor;
-using Given = std::optional<at::Generator>;
+using MaybeGenerator = std::optional<at::Generator>;
 
 // A generator brings a CPU tensor's operator here, too, because mps goes first.
-Generator& generator_of(const Tensor& self, const Given& given) {
+Generator& generator_of(const Tensor& self, const MaybeGenerator& given) {
   TORCH_CHECK(self.is_mps(), "Expected a '", self.device().type(),
               "' device type for generator but found '", at::kMPS, "'");
   return generator_for(given);
@@ -60,7 +60,7 @@ void fill_memory(const RandomKernel& kernel, Generator& generator, char* data, i
 }
 
 // A dense tensor is filled in the order of its memory, any other through one that is contiguous.
-void fill(const Tensor& self, Draw what, Bound parameters, const Given& given,
+void fill(const Tensor& self, Draw what, Bound parameters, const MaybeGenerator& given,
           int64_t per_thread = 4) {
   if (self.numel() == 0) return;
   // A Mac has no double; where one is let in all the same, it gets what a float would.
@@ -78,7 +78,7 @@ void fill(const Tensor& self, Draw what, Bound parameters, const Given& given,
               static_cast<int64_t>(self.itemsize()), per_thread, parameters);
 }
 
-void fill(const Tensor& self, Draw what, double first, double second, const Given& given) {
+void fill(const Tensor& self, Draw what, double first, double second, const MaybeGenerator& given) {
   const std::array<float, 2> parameters = {static_cast<float>(first), static_cast<float>(second)};
   fill(self, what, bytes_of(parameters), given);
 }
@@ -91,14 +91,15 @@ const Tensor& filled_by(const at::TensorIteratorBase& iterator) {
 
 template <class>
 struct UniformKernel {
-  void operator()(at::TensorIteratorBase& iterator, double from, double to, const Given& given) {
+  void operator()(at::TensorIteratorBase& iterator, double from, double to,
+                  const MaybeGenerator& given) {
     fill(filled_by(iterator), Draw::kUniform, from, to, given);
   }
 };
 
 template <class>
 struct NormalKernel {
-  void operator()(const Tensor& self, double mean, double deviation, const Given& given) {
+  void operator()(const Tensor& self, double mean, double deviation, const MaybeGenerator& given) {
     TORCH_CHECK_TYPE(at::isFloatingType(self.scalar_type()),
                      "normal_kernel_mps not implemented for '", self.scalar_type(), "'");
     at::assert_no_internal_overlap(self);
@@ -109,7 +110,7 @@ struct NormalKernel {
 template <class>
 struct LogNormalKernel {
   void operator()(at::TensorIteratorBase& iterator, double mean, double deviation,
-                  const Given& given) {
+                  const MaybeGenerator& given) {
     fill(filled_by(iterator), Draw::kLogNormal, mean, deviation, given);
   }
 };
@@ -117,33 +118,33 @@ struct LogNormalKernel {
 template <class>
 struct CauchyKernel {
   void operator()(at::TensorIteratorBase& iterator, double median, double width,
-                  const Given& given) {
+                  const MaybeGenerator& given) {
     fill(filled_by(iterator), Draw::kCauchy, median, width, given);
   }
 };
 
 template <class>
 struct ExponentialKernel {
-  void operator()(at::TensorIteratorBase& iterator, double rate, const Given& given) {
+  void operator()(at::TensorIteratorBase& iterator, double rate, const MaybeGenerator& given) {
     fill(filled_by(iterator), Draw::kExponential, rate, 0.0, given);
   }
 };
 
 template <class>
 struct GeometricKernel {
-  void operator()(at::TensorIteratorBase& iterator, double p, const Given& given) {
+  void operator()(at::TensorIteratorBase& iterator, double p, const MaybeGenerator& given) {
     fill(filled_by(iterator), Draw::kGeometric, std::log1p(-p), 0.0, given);
   }
 };
 
 template <class>
 struct BernoulliKernel {
-  void operator()(const Tensor& self, double p, const Given& given) {
+  void operator()(const Tensor& self, double p, const MaybeGenerator& given) {
     fill(self, Draw::kBernoulli, p, 0.0, given);
   }
 };
 
-void fill_integers(const Tensor& self, int64_t base, int64_t range, const Given& given) {
+void fill_integers(const Tensor& self, int64_t base, int64_t range, const MaybeGenerator& given) {
   const std::array<int64_t, 2> span = {base, range};
   fill(self, Draw::kIntegers, bytes_of(span), given,
        self.itemsize() == 8 && !self.is_floating_point() ? 2 : 4);
@@ -169,7 +170,7 @@ int64_t natural_range(at::ScalarType type) {
 
 template <class>
 struct NaturalKernel {
-  void operator()(at::TensorIteratorBase& iterator, const Given& given) {
+  void operator()(at::TensorIteratorBase& iterator, const MaybeGenerator& given) {
     const auto& self = filled_by(iterator);
     fill_integers(self, 0, natural_range(self.scalar_type()), given);
   }
@@ -178,12 +179,12 @@ struct NaturalKernel {
 template <class>
 struct FromToKernel {
   void operator()(at::TensorIteratorBase& iterator, uint64_t range, int64_t from,
-                  const Given& given) {
+                  const MaybeGenerator& given) {
     // 0 stands for all values of a word; natively so does the largest range but one.
     const bool all = range == std::numeric_limits<uint64_t>::max();
     fill_integers(filled_by(iterator), from, all ? 0 : static_cast<int64_t>(range), given);
   }
-  void operator()(at::TensorIteratorBase& iterator, const Given& given) {
+  void operator()(at::TensorIteratorBase& iterator, const MaybeGenerator& given) {
     fill_integers(filled_by(iterator), std::numeric_limits<int64_t>::min(), 0, given);
   }
 };
@@ -196,7 +197,7 @@ bool are_probabilities(const float* p, int64_t count) {
   return all;
 }
 
-void fill_bernoulli(const Tensor& self, const Tensor& given_p, const Given& given) {
+void fill_bernoulli(const Tensor& self, const Tensor& given_p, const MaybeGenerator& given) {
   TORCH_CHECK(given_p.is_same_size(self) || given_p.dim() == 0,
               "bernoulli_mps_: probability and self tensor should be of the same shape");
   if (given_p.dim() == 0) {
@@ -234,7 +235,7 @@ void fill_bernoulli(const Tensor& self, const Tensor& given_p, const Given& give
 
 template <class>
 struct BernoulliEachKernel {
-  void operator()(const Tensor& self, const Tensor& p, const Given& given) {
+  void operator()(const Tensor& self, const Tensor& p, const MaybeGenerator& given) {
     fill_bernoulli(self, p, given);
   }
 };
@@ -243,68 +244,68 @@ struct BernoulliEachKernel {
 
 namespace templates = at::native::templates;
 
-Tensor& uniform_(Tensor& self, double from, double to, Given given) {
+Tensor& uniform_(Tensor& self, double from, double to, MaybeGenerator given) {
   return templates::uniform_impl_<UniformKernel, at::Generator>(self, from, to, std::move(given));
 }
 
-Tensor& normal_(Tensor& self, double mean, double deviation, Given given) {
+Tensor& normal_(Tensor& self, double mean, double deviation, MaybeGenerator given) {
   return templates::normal_impl_<NormalKernel, at::Generator>(self, mean, deviation,
                                                               std::move(given));
 }
 
 template <class Mean, class Deviation>
-Tensor normal(Mean mean, Deviation deviation, Given given) {
+Tensor normal(Mean mean, Deviation deviation, MaybeGenerator given) {
   return templates::normal_impl<NormalKernel, at::Generator>(mean, deviation, std::move(given));
 }
 
 template <class Mean, class Deviation>
-Tensor& normal_out(Mean mean, Deviation deviation, Given given, Tensor& out) {
+Tensor& normal_out(Mean mean, Deviation deviation, MaybeGenerator given, Tensor& out) {
   return templates::normal_out_impl<NormalKernel, at::Generator>(out, mean, deviation,
                                                                  std::move(given));
 }
 
-Tensor& log_normal_(Tensor& self, double mean, double deviation, Given given) {
+Tensor& log_normal_(Tensor& self, double mean, double deviation, MaybeGenerator given) {
   return templates::log_normal_impl_<LogNormalKernel, at::Generator>(self, mean, deviation,
                                                                      std::move(given));
 }
 
-Tensor& cauchy_(Tensor& self, double median, double width, Given given) {
+Tensor& cauchy_(Tensor& self, double median, double width, MaybeGenerator given) {
   return templates::cauchy_impl_<CauchyKernel, at::Generator>(self, median, width,
                                                               std::move(given));
 }
 
-Tensor& exponential_(Tensor& self, double rate, Given given) {
+Tensor& exponential_(Tensor& self, double rate, MaybeGenerator given) {
   return templates::exponential_impl_<ExponentialKernel, at::Generator>(self, rate,
                                                                         std::move(given));
 }
 
-Tensor& geometric_(Tensor& self, double p, Given given) {
+Tensor& geometric_(Tensor& self, double p, MaybeGenerator given) {
   return templates::geometric_impl_<GeometricKernel, at::Generator>(self, p, std::move(given));
 }
 
-Tensor& bernoulli_(Tensor& self, double p, Given given) {
+Tensor& bernoulli_(Tensor& self, double p, MaybeGenerator given) {
   return templates::bernoulli_impl_<BernoulliKernel, at::Generator>(self, p, std::move(given));
 }
 
-Tensor& bernoulli_each_(Tensor& self, const Tensor& p, Given given) {
+Tensor& bernoulli_each_(Tensor& self, const Tensor& p, MaybeGenerator given) {
   return templates::bernoulli_impl_<BernoulliEachKernel, at::Generator>(self, p, std::move(given));
 }
 
-Tensor& bernoulli_out(const Tensor& p, Given given, Tensor& out) {
+Tensor& bernoulli_out(const Tensor& p, MaybeGenerator given, Tensor& out) {
   return templates::bernoulli_out_impl<BernoulliEachKernel, at::Generator>(out, p,
                                                                            std::move(given));
 }
 
-Tensor& random_(Tensor& self, Given given) {
+Tensor& random_(Tensor& self, MaybeGenerator given) {
   return templates::random_impl<NaturalKernel, at::Generator>(self, std::move(given));
 }
 
-Tensor& random_from_(Tensor& self, int64_t from, std::optional<int64_t> to, Given given) {
+Tensor& random_from_(Tensor& self, int64_t from, std::optional<int64_t> to, MaybeGenerator given) {
   return templates::random_from_to_impl<FromToKernel, at::Generator>(self, from, to,
                                                                      std::move(given));
 }
 
-Tensor& random_to_(Tensor& self, int64_t to, Given given) {
+Tensor& random_to_(Tensor& self, int64_t to, MaybeGenerator given) {
   return random_from_(self, 0, to, std::move(given));
 }
 
@@ -344,7 +345,8 @@ std::tuple<Tensor, Tensor> drop(const Tensor& input, double p, std::optional<boo
 constexpr int64_t kBlocksEach = 32;
 
 // `out` is of the parameters' type, but for a Dirichlet sample on its way.
-void fill_each(Draw what, const Tensor& out, const Tensor& parameters, const Given& given) {
+void fill_each(Draw what, const Tensor& out, const Tensor& parameters,
+               const MaybeGenerator& given) {
   auto& generator = generator_of(parameters, given);
   const auto& kernel = random_kernel(what, parameters.scalar_type());
   const auto blocks = generator.reserve(kBlocksEach * parameters.numel());
@@ -353,7 +355,7 @@ void fill_each(Draw what, const Tensor& out, const Tensor& parameters, const Giv
 }
 
 template <Draw what>
-Tensor draw_each(const Tensor& parameters, Given given) {
+Tensor draw_each(const Tensor& parameters, MaybeGenerator given) {
   if (parameters.numel() == 0) return at::empty_like(parameters);
   if (parameters.scalar_type() == at::kDouble) {
     return draw_each<what>(parameters.to(at::kFloat), std::move(given)).to(at::kDouble);
@@ -363,7 +365,7 @@ Tensor draw_each(const Tensor& parameters, Given given) {
   return out;
 }
 
-Tensor sample_dirichlet(const Tensor& shape, Given given) {
+Tensor sample_dirichlet(const Tensor& shape, MaybeGenerator given) {
   if (shape.numel() == 0) return at::empty_like(shape);
   if (shape.scalar_type() == at::kDouble) {
     return sample_dirichlet(shape.to(at::kFloat), std::move(given)).to(at::kDouble);
@@ -392,8 +394,8 @@ void check_categories(const Tensor& weights, const Tensor& result) {
   TORCH_CHECK(weights.size(-1) <= (int64_t{1} << 24), "number of categories cannot exceed 2^24");
 }
 
-Tensor& multinomial_out(const Tensor& weights, int64_t samples, bool replacement, Given given,
-                        Tensor& result) {
+Tensor& multinomial_out(const Tensor& weights, int64_t samples, bool replacement,
+                        MaybeGenerator given, Tensor& result) {
   if (!replacement || samples <= 1) {
     // PyTorch's own, for all devices, on exponential_; the rest needs a stub that Linux lacks.
     return at::native::multinomial_out(weights, samples, replacement, std::move(given), result);
@@ -410,7 +412,7 @@ Tensor& multinomial_out(const Tensor& weights, int64_t samples, bool replacement
   return result.clamp_(0, last);
 }
 
-Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Given given) {
+Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, MaybeGenerator given) {
   auto result = at::empty({0}, weights.options().dtype(at::kLong));
   multinomial_out(weights, samples, replacement, std::move(given), result);
   return result;

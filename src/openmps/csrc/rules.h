@@ -34,6 +34,7 @@ struct Refusal {
 struct Widening {
   DtypeMask dtypes;
   c10::ScalarType through;
+  std::string of;  // whose dtype: the "first", "common" or "same" one of the tensors that are read
 };
 inline constexpr auto kOnHost = static_cast<c10::ScalarType>(-1);
 

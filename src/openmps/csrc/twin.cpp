@@ -6,6 +6,7 @@
 #include "accountant.h"
 #include "allocator.h"
 #include "backing.h"
+#include "fast_thread_local.h"
 #include "held.h"
 #include "result_storage.h"
 
@@ -45,8 +46,8 @@ struct KeptMemory {
 };
 
 // A bare pointer in the static TLS block, as in header.cpp.
-__attribute__((tls_model("initial-exec"))) thread_local KeptMemory* g_kept = nullptr;
-__attribute__((tls_model("initial-exec"))) thread_local bool g_thread_ends = false;
+OPENMPS_FAST_THREAD_LOCAL KeptMemory* g_kept = nullptr;
+OPENMPS_FAST_THREAD_LOCAL bool g_thread_ends = false;
 
 KeptMemory::~KeptMemory() {
   g_kept = nullptr;

@@ -1,5 +1,7 @@
 #include "widen.h"
 
+#include <ATen/core/jit_type.h>
+#include <ATen/native/TypeProperties.h>
 #include <c10/util/SmallVector.h>
 
 namespace openmps {
@@ -21,16 +23,65 @@ std::optional<ScalarType> narrowed(ScalarType type, ScalarType narrow, ScalarTyp
   return std::nullopt;
 }
 
+// Whose dtypes may decide whether an operator is widened.
+struct Dtypes {
+  std::optional<ScalarType> first;
+  ScalarType common = ScalarType::Undefined;
+  bool same = true;
+
+  // The dtype by which that widening applies; none if it does not.
+  std::optional<ScalarType> decides(const Widening& widening) const {
+    if (!first || (widening.of == "same" && !same)) return std::nullopt;
+    const auto type = widening.of == "common" ? common : *first;
+    if ((mask_of(type) & widening.dtypes) == 0) return std::nullopt;
+    return type;
+  }
+};
+
+bool is_number(const c10::Argument& argument) {
+  const auto optional = argument.type()->cast<c10::OptionalType>();
+  const auto& type = optional ? optional->getElementType() : argument.type();
+  return type->kind() == c10::TypeKind::NumberType;
+}
+
+// Of the tensors that are read, or of the results if there are none.
+Dtypes dtypes_of(const c10::FunctionSchema& schema, const torch::jit::Stack& stack, size_t first,
+                 bool results = false) {
+  const auto& arguments = schema.arguments();
+  Dtypes dtypes;
+  at::native::ResultTypeState state{};
+  const auto add = [&](const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    if (!dtypes.first) dtypes.first = tensor.scalar_type();
+    dtypes.same = dtypes.same && tensor.scalar_type() == *dtypes.first;
+    state = at::native::update_result_type_state(tensor, state);
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& value = stack[first + i];
+    if (arguments[i].is_out() != results) continue;
+    if (value.isTensor()) {
+      add(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const Tensor& tensor : value.toTensorVector()) add(tensor);
+    } else if (value.isScalar() && is_number(arguments[i])) {
+      state = at::native::update_result_type_state(value.toScalar(), state);
+    }
+  }
+  if (!dtypes.first) return results ? dtypes : dtypes_of(schema, stack, first, /*results=*/true);
+  dtypes.common = at::native::result_type(state);
+  return dtypes;
+}
+
 class Widener {
  public:
-  explicit Widener(const Rules& rules) : rules_(rules) {}
+  // `narrow`: what the results have whose wide partner is `wide`.
+  Widener(const Rules& rules, ScalarType narrow, ScalarType wide)
+      : rules_(rules), narrow_(narrow), wide_(wide) {}
 
   Tensor widen(const Tensor& tensor, bool written) {
     if (!tensor.defined()) return tensor;
     const auto through = wider(tensor.scalar_type());
     if (!through) return tensor;
-    narrow_ = tensor.scalar_type();
-    wide_ = *through;
     auto copy = tensor.to(*through);
     if (written) written_.push_back({tensor, copy});
     return copy;
@@ -86,8 +137,8 @@ class Widener {
   }
 
   const Rules& rules_;
-  ScalarType narrow_ = ScalarType::Undefined;
-  ScalarType wide_ = ScalarType::Undefined;
+  const ScalarType narrow_;
+  const ScalarType wide_;
   c10::SmallVector<Written, 2> written_;
 };
 
@@ -109,14 +160,20 @@ void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::
                  c10::function_ref<void()> run) {
   const auto& arguments = op.schema().arguments();
   const size_t first = stack->size() - arguments.size();
-  Widener widener(rules);
+  const auto dtypes = dtypes_of(op.schema(), *stack, first);
+  std::optional<Widener> widener;
+  for (const auto& widening : rules.widenings) {
+    const auto narrow = dtypes.decides(widening);
+    if (narrow) widener.emplace(rules, *narrow, widening.through);
+  }
+  if (!widener) return run();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* alias = arguments[i].alias_info();
-    widener.widen((*stack)[first + i], alias != nullptr && alias->isWrite());
+    widener->widen((*stack)[first + i], alias != nullptr && alias->isWrite());
   }
   run();
-  widener.write_back();
-  for (size_t i = first; i < stack->size(); ++i) widener.narrow((*stack)[i]);
+  widener->write_back();
+  for (size_t i = first; i < stack->size(); ++i) widener->narrow((*stack)[i]);
 }
 
 }  // namespace openmps

@@ -7,6 +7,7 @@ that is killed, what was seen until shortly before is there.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import signal
@@ -51,7 +52,11 @@ class _Recorder:
         )
         atexit.register(self._end)
         self._come_before_exit()
-        threading.Thread(target=self._save_now_and_then, name="openmps ledger", daemon=True).start()
+        saving = threading.Thread(
+            target=self._save_now_and_then, name="openmps ledger", daemon=True
+        )
+        with contextlib.suppress(RuntimeError):  # no more threads (ulimit -u): saved at the end
+            saving.start()
         if threading.current_thread() is threading.main_thread():
             for number in _ENDING_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:

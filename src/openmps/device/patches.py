@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,6 +24,7 @@ class Patch(NamedTuple):
 
 def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
     import torch
+    from torch.utils import _cpp_embed_headers
 
     bindings = torch._C
     mac_only = "compiled into Mac builds only"
@@ -43,6 +47,12 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             "_mps_compileShader",
             _shader_compiler(core, mac, engine, tracer.watch_launches),
             mac_only,
+        ),
+        Patch(
+            _cpp_embed_headers,
+            "_embed_headers",
+            _only_in(_cpp_embed_headers._embed_headers),
+            "torch.mps.compile_shader would read any file that a shader includes",
         ),
         Patch(bindings, "_mps_loadMetalllib", _refuse_bytes, mac_only),
         Patch(bindings, "_mps_loadMetallibFromPath", _refuse_path, mac_only),
@@ -108,6 +118,26 @@ def _shader_compiler(
         return library
 
     return compile_here
+
+
+def _only_in(embed: Callable[..., str]) -> Callable[..., str]:
+    """Leaves an #include of a file outside the given folders to whoever reads the shader, in a
+    spelling that torch does not look for."""
+
+    def embed_headers(content: list[str], folders: Sequence[Path], processed: set[str]) -> str:
+        for at, line in enumerate(content):
+            found = re.match(r"(\s*)#include(\s*[<\"]([^>\"]+)[>\"].*)", line, re.S)
+            if found and not _is_inside(found[3], folders):
+                content[at] = f"{found[1]}# include{found[2]}"
+        return embed(content, folders, processed)
+
+    return embed_headers
+
+
+def _is_inside(name: str, folders: Sequence[Path]) -> bool:
+    paths = [os.path.abspath(folder / name) for folder in folders]
+    roots = tuple(os.path.abspath(folder) + os.sep for folder in folders)
+    return all(path.startswith(roots) for path in paths)
 
 
 _NO_METALLIB = (

@@ -8,9 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from openmps import settings
 from openmps.build.key import build_key
-from openmps.build.store import Store
+from openmps.build.store import user_store
 from openmps.errors import CacheError, OpenmpsError
 from openmps.mac.chips import Mac
 
@@ -32,7 +31,7 @@ _NOT_STRICT = (
 def hand_over(core: ModuleType, torch: Torch, mac: Mac, engine: str, strict: bool) -> None:
     """Activates the core as `mac`."""
     if not strict:
-        warnings.warn(_NOT_STRICT, stacklevel=4)
+        warnings.warn(_NOT_STRICT, stacklevel=5)
     rules = _find_or_make(torch, mac.macos)
     for refusal in rules["refused"]:
         core.refuse(*refusal)
@@ -69,7 +68,7 @@ def _find_or_make(torch: Torch, macos: tuple[int, int]) -> dict[str, Any]:
     """Kept in the cache: reading torch's table takes as long as all the rest of activation."""
     texts = {file.name: file.read_bytes() for file in _FACTS.glob("*.py")}
     key = build_key(texts, (torch.version, str(torch.folder), repr(macos)))
-    store = Store(settings.cache_dir(), "rules")
+    store = user_store("rules")
     found = store.find(key, _FILE)
     if found is not None:
         kept: dict[str, Any] = json.loads(found.read_bytes())

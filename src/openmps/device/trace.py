@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from openmps import settings
+from openmps.errors import SettingError
 from openmps.shader import launches
 from openmps.shader.launches import Launch
 
@@ -105,7 +106,7 @@ class Tracer:
         text = json.dumps({"displayTimeUnit": "ms", "traceEvents": events}, indent=0) + "\n"
         try:
             file = _write_file(text, next(self._numbers))
-        except OSError as failure:
+        except (OSError, SettingError) as failure:
             print(f"openmps: the trace could not be written: {failure}", file=sys.stderr)
             return
         left_out = f", {dropped} more left out" if dropped else ""
@@ -167,9 +168,8 @@ def _arguments(record: Record) -> dict[str, Any]:
 
 
 def _write_file(text: str, number: int) -> Path:
-    chosen = settings.TRACE_FILE.read()
-    if chosen:
-        file = Path(chosen).expanduser()
+    if settings.TRACE_FILE.read():
+        file = settings.path_of(settings.TRACE_FILE)
         if number:  # a process's later traces do not replace its first
             file = file.with_name(f"{file.stem}-{number}{file.suffix}")
         file.write_text(text, encoding="utf-8")

@@ -35,6 +35,7 @@ class RefusalBits(NamedTuple):
 class WidenedBits(NamedTuple):
     dtypes: int
     through: int  # a c10::ScalarType, or -1: the host
+    of: str
 
 
 def expand(
@@ -57,7 +58,10 @@ def expand_widened(
     """What each of these operators computes in another dtype where the backing has no kernel."""
     return _by_name(
         names,
-        ((rule.operators, WidenedBits(mask(rule.dtypes), _through(rule))) for rule in rules),
+        (
+            (rule.operators, WidenedBits(mask(rule.dtypes), _through(rule), rule.of))
+            for rule in rules
+        ),
     )
 
 

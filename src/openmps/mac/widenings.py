@@ -11,10 +11,17 @@ from typing import NamedTuple
 HOST = "host"  # computed on the CPU: copied there and back
 
 
+# Whose dtype decides, of the tensors that an operator reads (its results' if it reads none):
+FIRST = "first"  # the first one's; others are indices, targets, weights or statistics
+COMMON = "common"  # the one that all are promoted to, Python numbers included
+SAME = "same"  # everyone's: PyTorch refuses to mix them, in its own words
+
+
 class Widened(NamedTuple):
     operators: str  # as in refusals
     dtypes: str
     through: str  # a dtype with a kernel: the result is cast back; or HOST, in their own
+    of: str = FIRST
 
 
 _CHEBYSHEV = " ".join(
@@ -30,36 +37,39 @@ _SPECIAL = (
 )
 
 _IN_HALF_PRECISION = (
-    Widened(_SPECIAL, "half", "float32"),
-    Widened("_cdist_forward _cdist_backward linalg_householder_product", "half", "float32"),
+    Widened(_SPECIAL, "half", "float32", COMMON),
+    Widened("_cdist_forward _cdist_backward linalg_householder_product", "half", "float32", SAME),
     Widened("avg_pool3d avg_pool3d_backward", "half", "float32"),
     # The CPU has these, and rounds at every step; a Mac computes in float32.
-    Widened("grid_sampler_2d grid_sampler_3d", "half", "float32"),
-    Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32"),
-    Widened("_dirichlet_grad", "half", "float32"),
+    Widened("grid_sampler_2d grid_sampler_3d", "half", "float32", SAME),
+    Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32", SAME),
+    Widened("_dirichlet_grad", "half", "float32", SAME),
     # The CPU wants the total weight in the input's dtype; a Mac does not look.
     Widened("nll_loss_backward nll_loss2d_backward", "half", "float32"),
-    Widened("polar", "float16", "float32"),
+    Widened("polar", "float16", "float32", SAME),
     Widened("_fft_r2c", "float16", "float32"),
 )
 
 _OF_BOOLS = (
     Widened("ceil floor trunc threshold relu kthvalue median nanmedian trace", "bool", "uint8"),
-    Widened("clamp clamp_min clamp_max", "bool", "uint8"),
+    Widened("clamp clamp_min clamp_max", "bool", "uint8", COMMON),
     Widened("reflection_pad1d reflection_pad2d reflection_pad3d", "bool", "uint8"),
     Widened("replication_pad1d replication_pad2d replication_pad3d", "bool", "uint8"),
     Widened("max_pool2d max_pool2d_with_indices max_pool3d_with_indices", "bool", "uint8"),
-    Widened("pow.Tensor_Tensor pow.Tensor_Tensor_out pow_.Tensor", "bool", "uint8"),
+    Widened("pow.Tensor_Tensor pow.Tensor_Tensor_out pow_.Tensor", "bool", "uint8", COMMON),
     # Not in uint8: a sum must not wrap, and dividing by zero is no error on a Mac.
-    Widened("dot vdot fmod remainder floor_divide linspace", "bool", "float32"),
-    Widened("div.Tensor_mode div.out_mode div_.Tensor_mode", "bool", "float32"),
+    Widened("dot vdot", "bool", "float32", SAME),
+    Widened("linspace", "bool", "float32"),
+    Widened("fmod remainder floor_divide", "bool", "float32", COMMON),
+    Widened("div.Tensor_mode div.out_mode div_.Tensor_mode", "bool", "float32", COMMON),
 )
 
 # Whole numbers beyond 2**24 lose digits here and not on a Mac.
 _OF_INTEGERS = (
     Widened("silu", "bool small_int", "float32"),
     Widened("_log_softmax", "small_int", "float32"),
-    Widened("glu mish softplus huber_loss log_sigmoid_forward avg_pool2d", "small_int", "float32"),
+    Widened("glu mish softplus log_sigmoid_forward avg_pool2d", "small_int", "float32"),
+    Widened("huber_loss", "small_int", "float32", COMMON),
     Widened(
         "native_batch_norm _native_batch_norm_legit _batch_norm_with_update",
         "small_int",
@@ -70,7 +80,7 @@ _OF_INTEGERS = (
     # Not int64, which the indices are.
     Widened("max_unpool2d max_unpool3d", "bool small_int", "float32"),
     Widened("max_pool2d_with_indices_backward", "bool small_int", "float32"),
-    Widened("lerp", "integral", "float32"),
+    Widened("lerp", "integral", "float32", SAME),
     Widened("histc", "integral", "float32"),
     # Not uint8 and int64, which the targets may be.
     Widened("nll_loss_forward nll_loss2d_forward", "bool int8 int16 int32", "float32"),
@@ -86,14 +96,18 @@ _OF_SMALL_COMPLEX = (
         "complex64",
     ),
     Widened(
-        "div logaddexp lerp pow addcdiv equal logical_and logical_or logical_xor logical_not",
+        "div logaddexp pow addcdiv logical_and logical_or logical_xor logical_not",
         "complex32",
         "complex64",
+        COMMON,
     ),
-    Widened("mm bmm addmm baddbmm addbmm addmv linear dot vdot", "complex32", "complex64"),
+    Widened("equal lerp mm bmm addmm baddbmm addbmm", "complex32", "complex64", SAME),
+    Widened("addmv linear dot vdot", "complex32", "complex64", SAME),
     Widened("sum mean prod cumsum cumprod _logcumsumexp trace", "complex32", "complex64"),
     Widened("gather scatter scatter_add masked_scatter_ eye", "complex32", "complex64"),
-    Widened("linalg_cross linalg_householder_product im2col polar", "complex32", "complex64"),
+    Widened("linalg_cross", "complex32", "complex64", COMMON),
+    Widened("linalg_householder_product", "complex32", "complex64", SAME),
+    Widened("im2col polar", "complex32", "complex64"),
     Widened("reflection_pad1d reflection_pad2d reflection_pad3d", "complex32", "complex64"),
     Widened("replication_pad1d replication_pad2d replication_pad3d", "complex32", "complex64"),
     Widened("_fft_c2c _fft_c2r", "complex32", "complex64"),
@@ -110,7 +124,8 @@ WIDENED: tuple[Widened, ...] = (
 # `dtypes` and `dtypesIfCUDA` of PyTorch's own operator database. Not where indices or targets have
 # these dtypes, too.
 WIDENED_ON_CUDA: tuple[Widened, ...] = (
-    Widened("igamma igammac angle histc", "half", "float32"),
+    Widened("igamma igammac", "half", "float32", COMMON),
+    Widened("angle histc", "half", "float32"),
     Widened("scatter_reduce", "bool", "int32"),
     # Exact, as on a Mac: floats would lose digits.
     Widened("mm bmm addmm baddbmm addbmm addmv dot vdot", "integral", HOST),
