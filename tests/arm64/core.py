@@ -19,7 +19,7 @@ from openmps.targets import cuda_driver
 
 def compile_core(headers: str) -> int:
     """Returns how many of its units the compiler refused."""
-    job = core.job(core.find_torch().folder, [])
+    job = core.job(core.find_torch(), [])
     compiler = find_compiler().path
     with tempfile.TemporaryDirectory(prefix="openmps-") as folder:
         running = []
