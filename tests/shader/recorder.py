@@ -11,7 +11,7 @@ import torch
 
 from openmps.msl.library import Library
 from openmps.shader.library import ShaderLibrary, compile_shader
-from openmps.targets.base import BUFFERS, DISPATCH_BYTES
+from openmps.targets.base import BUFFERS, DISPATCH_BYTES, PlainMemory
 
 HEADER = bytes(range(24))
 
@@ -46,6 +46,9 @@ class Recorder:
         self.launches: list[Launch] = []
         self.built: list[str] = []
         self._check = check
+
+    def value_memory(self, size_bytes: int) -> PlainMemory:
+        return PlainMemory(size_bytes)
 
     def open(self, library: Library) -> None:
         pass

@@ -1,10 +1,12 @@
 #include "accountant.h"
 
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/COWDeleter.h>
 #include <c10/util/Exception.h>
 
 #include "backing.h"
 #include "gpu_errors.h"
+#include "isolated.h"
 #include "memory.h"
 
 namespace openmps {
@@ -42,10 +44,17 @@ bool is_counted(const DataPtr& data) {
   return data.get_deleter() == &release_buffer || data.get_deleter() == &release_address;
 }
 
+// Who gives the bytes, where the accountant stands in front.
+c10::Allocator* allocator_behind(c10::Allocator* allocator);
+
 // The bytes for a buffer that is in the books; takes it out again if there are none.
 DataPtr take_bytes(c10::Allocator* allocator, size_t bytes, Buffer* buffer) {
   const Counting passes_through(false);
   try {
+    // Not where the program has an allocator of its own.
+    if (bytes >= isolated::kLarge && allocator_behind(allocator) == c10::GetDefaultCPUAllocator()) {
+      if (auto isolated = isolated::take(bytes)) return isolated;
+    }
     return allocator->allocate(bytes);
   } catch (const c10::Error& error) {
     memory::give_back(buffer);
@@ -83,12 +92,21 @@ struct Accountant final : c10::Allocator {
   }
 };
 
+Accountant* the_accountant() {
+  static auto* accountant = new Accountant();  // never destroyed: it outlives the last tensor
+  return accountant;
+}
+
+c10::Allocator* allocator_behind(c10::Allocator* allocator) {
+  return allocator == the_accountant() ? g_behind : allocator;
+}
+
 }  // namespace
 
 void install_accountant() {
   if (g_behind != nullptr) return;
   g_behind = c10::GetAllocator(c10::kCPU);
-  static auto* accountant = new Accountant();  // never destroyed: it outlives the last tensor
+  auto* accountant = the_accountant();
   // The lowest priority, so that the program may still set an allocator of its own; unless it has
   // set one with a higher.
   constexpr uint8_t kHighest = 255;
@@ -121,6 +139,19 @@ DataPtr allocate_behind(Buffer* entry, size_t bytes) {
   void* address = bytes.get();
   put_behind(buffer, std::move(bytes));
   bytes = DataPtr(address, buffer, &release_buffer, bytes.device());
+}
+
+DataPtr replace_bytes(c10::StorageImpl& backing, DataPtr bytes) {
+  auto* entry = take_entry(backing);
+  auto& data = backing._mutable_data_ptr_no_checks();
+  auto before = std::move(data);
+  data = std::move(bytes);
+  if (entry == nullptr) return before;
+  auto* address = data.get();
+  const auto device = data.device();
+  put_behind(entry, std::move(data));
+  data = DataPtr(address, entry, &release_buffer, device);
+  return before;
 }
 
 Buffer* take_entry(c10::StorageImpl& backing) noexcept {

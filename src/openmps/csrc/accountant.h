@@ -40,6 +40,10 @@ c10::DataPtr allocate_behind(Buffer* entry, size_t bytes);
 // Enters the bytes of a backing storage, unless they were.
 void count_in(c10::StorageImpl& backing);
 
+// Puts other bytes behind a backing storage, and its entry in the books behind those. Returns the
+// bytes that were there.
+c10::DataPtr replace_bytes(c10::StorageImpl& backing, c10::DataPtr bytes);
+
 // Takes the entry in the books away from the bytes of a backing storage, which stay where they are.
 // nullptr if there was none.
 Buffer* take_entry(c10::StorageImpl& backing) noexcept;

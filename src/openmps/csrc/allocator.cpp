@@ -4,6 +4,7 @@
 
 #include "backing.h"
 #include "held.h"
+#include "isolated.h"
 #include "mac.h"
 #include "memory.h"
 #include "reports.h"
@@ -27,6 +28,7 @@ struct Allocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {
     finish();
     memory::empty_cache();
+    if (backing().is_cpu()) isolated::release_unused();
     if (!backing().is_cpu() && g_backing_started)
       c10::getDeviceAllocator(backing().device.type())->emptyCache();
   }

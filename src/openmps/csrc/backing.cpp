@@ -8,6 +8,7 @@
 #include <new>
 
 #include "gpu.h"
+#include "isolated.h"
 
 namespace openmps {
 
@@ -63,7 +64,10 @@ void synchronize_backing() {
 }
 
 void* allocate_shared(size_t bytes) {
-  if (backing().is_cpu()) return ::operator new(bytes);
+  if (backing().is_cpu()) {
+    if (auto isolated = isolated::take(bytes)) return isolated.release_context();
+    return ::operator new(bytes);
+  }
   ensure_backing_started();
   auto& memory = *new c10::DataPtr(at::getHostAllocator(backing().device.type())->allocate(bytes));
   return memory.get();

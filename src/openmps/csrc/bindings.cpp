@@ -16,6 +16,7 @@
 #include "header.h"
 #include "held.h"
 #include "hooks.h"
+#include "isolated.h"
 #include "layers.h"
 #include "mac.h"
 #include "metal.h"
@@ -155,6 +156,7 @@ PyObject* host_alias_storage(PyObject*, PyObject* object) {
               "getHostAliasStorage: storage was not allocated by the MPSAllocator");
   TORCH_CHECK(backing().is_cpu(),
               "getHostAliasStorage: storage is not backed by a shared (unified) MTLBuffer");
+  isolated::move(mps);  // while nobody knows where they are
   c10::DataPtr data(
       mps.mutable_data(), new c10::Storage(mps),
       [](void* owner) { delete static_cast<c10::Storage*>(owner); }, c10::Device(c10::kCPU));
@@ -177,6 +179,7 @@ PyObject* tensor_extent(PyObject*, PyObject* object) {
   const auto& tensor = THPVariable_Unpack(object);
   if (!is_mps(tensor)) Py_RETURN_NONE;
   void* address = tensor.mutable_data_ptr();
+  if (address != nullptr && isolated::move(tensor.storage())) address = tensor.mutable_data_ptr();
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
   const auto offset = static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();

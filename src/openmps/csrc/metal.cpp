@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "isolated.h"
 #include "metal_encoder.h"
 #include "metal_iterators.h"
 #include "reports.h"
@@ -80,7 +81,10 @@ class MetalDevice final : public Metal {
     thread_encoder().dispatch(grid, threads);
   }
 
-  void* address(const at::TensorBase& tensor) const override { return tensor.mutable_data_ptr(); }
+  void* address(const at::TensorBase& tensor) const override {
+    if (tensor.mutable_data_ptr() != nullptr) isolated::move(tensor.storage());
+    return tensor.mutable_data_ptr();
+  }
 
   void run_unary(void* library, at::TensorIteratorBase& iter, const std::string& name,
                  const c10::Scalar* alpha, std::optional<c10::ScalarType> alpha_type,

@@ -1,11 +1,13 @@
 #include "metal_encoder.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "backing.h"
+#include "isolated.h"
 
 namespace openmps {
 
@@ -135,6 +137,7 @@ void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {
     set_copy(index, narrow.const_data_ptr(), narrow.element_size());
     return;
   }
+  if (tensor.mutable_data_ptr() != nullptr) isolated::move(tensor.storage());
   const auto* address = static_cast<const char*>(tensor.mutable_data_ptr());
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
@@ -143,18 +146,26 @@ void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {
 }
 
 void MetalEncoder::set_tensors(at::TensorIteratorBase& iter) {
+  // An iterator that was split starts in the middle of its tensors. It knows where they were when
+  // it was made, so none may move before all have been asked.
+  c10::SmallVector<std::ptrdiff_t, 4> offsets;
+  for (int i = 0; i < iter.ntensors(); ++i) {
+    const auto& tensor = iter.tensor_base(i);
+    const auto* seen = tensor.is_mps() ? tensor.storage().data() : iter.data_ptr(i);
+    offsets.push_back(static_cast<const char*>(iter.data_ptr(i)) - static_cast<const char*>(seen));
+  }
   for (int i = 0; i < iter.ntensors(); ++i) {
     const auto& tensor = iter.tensor_base(i);
     if (!tensor.is_mps()) {
       set(i, tensor);
       continue;
     }
-    // An iterator that was split starts in the middle of its tensors.
-    const auto* seen = static_cast<const char*>(tensor.storage().data());
-    const auto offset = static_cast<const char*>(iter.data_ptr(i)) - seen;
     // Where its bytes are only now written (held.h), they lie elsewhere.
+    tensor.storage().mutable_data();
+    isolated::move(tensor.storage());
     const auto* begin = static_cast<const char*>(tensor.storage().mutable_data());
-    set_address(i, begin + offset, tensor.storage().nbytes() - offset);
+    const auto offset = offsets[static_cast<size_t>(i)];
+    set_address(i, begin + offset, tensor.storage().nbytes() - static_cast<size_t>(offset));
   }
 }
 

@@ -62,6 +62,10 @@ struct Report {
   uint32_t thread;        // style kThreads: index in the threadgroup
   uint32_t padded_pages;  // zero pages that were put next to buffers for accesses out of bounds
   uint32_t workers;       // OS threads that took part
+  uint32_t thread_known;  // which thread faulted is known, and the address is its own
+  uint32_t thread_in_grid[3];
+  uint64_t threadgroup_memory;  // where it lay; what fibres keep elsewhere is not in it
+  uint64_t threadgroup_bytes;
 };
 
 }  // namespace openmps

@@ -6,6 +6,7 @@
 
 #include "handlers.h"
 #include "job.h"
+#include "local_arrays.h"
 #include "stop.h"
 #include "worker.h"
 
@@ -16,10 +17,21 @@ namespace {
 // The runtime's own functions, which do not probe, may reach this far below the stack pointer.
 constexpr uintptr_t kFrame = 64 << 10;
 
+// Too many local arrays, by recursion, and not an index that left one.
+bool is_array_overflow(const Worker& worker, uintptr_t address) {
+  const uintptr_t frame = reinterpret_cast<uintptr_t>(local_arrays());
+  const auto both = [=](const Stacks& arrays) {
+    return arrays.is_guard(address) && arrays.is_guard(frame);
+  };
+  return both(worker.own_arrays) || both(worker.simdgroups.arrays) || both(worker.threads.arrays);
+}
+
 bool is_stack_overflow(const Worker& worker, uintptr_t address, uintptr_t sp) {
   if (worker.simdgroups.stacks.is_guard(address)) return true;
   if (worker.threads.stacks.is_guard(address)) return true;
-  // The thread's own stack: what is mapped below the stack pointer does not fault.
+  if (worker.own_stack.is_guard(address)) return true;
+  if (is_array_overflow(worker, address)) return true;
+  // What is mapped below the stack pointer does not fault.
   return address < sp + 4096 && address + kFrame >= sp;
 }
 

@@ -26,7 +26,8 @@ struct Job {
   std::atomic<uint32_t> participants{1};
   Worker* launcher;
   Recruiting recruiting;
-  Report* report;  // written by whoever sets `stop`
+  Report* report;             // written by whoever sets `stop`
+  unsigned position[3] = {};  // of the piece that it was in
   Padding padding;
 };
 

@@ -2,6 +2,7 @@
 #include "api.h"
 #include "faults.h"
 #include "job.h"
+#include "locate.h"
 #include "participate.h"
 #include "pool.h"
 #include "recruiting.h"
@@ -75,9 +76,11 @@ void run(Worker* worker, Job* job, double time_limit_s) {
     worker->job.store(job);
     arm_timer(worker, limit_ns);
   }
+  if (worker->is_main) tell_main_launches(true);
   start_recruiting(job);
   participate(worker, job);
   finish_recruiting(job);
+  if (worker->is_main) tell_main_launches(false);
   if (job->recruiting.opened) close_pool();
   // In this order: a timer that fires in between finds no job.
   worker->job.store(nullptr);
@@ -107,6 +110,10 @@ int openmps_launch(const openmps::Dispatch* dispatch) {
   report->code = job.stop.load();
   report->padded_pages = job.padding.remove();
   report->workers = job.participants.load();
+  const uint32_t code = report->code;
+  if (code == kMemoryFault || code == kArithmeticFault || code == kIllegalInstruction) {
+    locate_fault(worker, job);
+  }
   return static_cast<int>(report->code);
 }
 

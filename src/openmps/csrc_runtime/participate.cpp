@@ -18,15 +18,7 @@ namespace {
 void describe_group(Worker* worker, const Job& job) {
   Block block;
   job.pieces.measure(worker->position, &block);
-  Threadgroup& group = worker->group;
-  group.threads = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    group.position[axis] = worker->position[axis];
-    group.shape[axis] = block.end[axis] - block.begin[axis];
-    group.threads *= group.shape[axis];
-  }
-  group.simdgroups = (group.threads + kSimdWidth - 1) / kSimdWidth;
-  group.dynamic = worker->dynamic;
+  describe_group(worker, block);
 }
 
 void run_piece(Worker* worker, Job* job) {
@@ -44,13 +36,14 @@ void run_piece(Worker* worker, Job* job) {
 }
 
 // From here on the thread may be taken out at any moment: no locks, no allocation, no destructors.
-void run_pieces(void* argument) {
-  Worker* worker = static_cast<Worker*>(argument);
-  Job* job = worker->job.load();
-  const bool launching = job->launcher == worker;
-  const uint64_t count = job->pieces.count();
-  worker->in_kernel.store(true);
-  while (job->stop.load() == kFine) {
+// A kernel may have damaged this stack: what it holds is looked up again after each piece.
+void run_pieces(void*) {
+  current_worker->in_kernel.store(true);
+  for (;;) {
+    Worker* worker = current_worker;
+    Job* job = worker->job.load(std::memory_order_relaxed);
+    if (job->stop.load() != kFine) break;
+    const uint64_t count = job->pieces.count();
     uint64_t piece = job->next.fetch_add(job->batch, std::memory_order_relaxed);
     if (piece >= count) break;
     const uint64_t end = count - piece < job->batch ? count : piece + job->batch;
@@ -58,15 +51,30 @@ void run_pieces(void* argument) {
     const uint64_t taken = end - piece;
     for (;;) {
       run_piece(worker, job);
-      if (++piece == end) break;
+      if (++piece >= end) break;
       job->pieces.advance(worker->position);
     }
-    if (launching) consider_recruiting(job, worker, taken);
+    worker = current_worker;
+    job = worker->job.load(std::memory_order_relaxed);
+    if (job->launcher == worker) consider_recruiting(job, worker, taken);
   }
-  worker->in_kernel.store(false);
+  current_worker->in_kernel.store(false);
+  openmps_finish(current_worker->way_out);
 }
 
 }  // namespace
+
+void describe_group(Worker* worker, const Block& block) {
+  Threadgroup& group = worker->group;
+  group.threads = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    group.position[axis] = worker->position[axis];
+    group.shape[axis] = block.end[axis] - block.begin[axis];
+    group.threads *= group.shape[axis];
+  }
+  group.simdgroups = (group.threads + kSimdWidth - 1) / kSimdWidth;
+  group.dynamic = worker->dynamic;
+}
 
 void participate(Worker* worker, Job* job) {
   worker->job.store(job);
@@ -77,7 +85,7 @@ void participate(Worker* worker, Job* job) {
     } else {
       job->participants.fetch_sub(1, std::memory_order_relaxed);
     }
-  } else if (openmps_enter(&worker->way_out, run_pieces, worker)) {
+  } else if (openmps_enter(&worker->way_out, run_pieces, nullptr, worker->own_stack.top(0))) {
     worker->forget_fibres();
 #if defined(__SANITIZE_ADDRESS__)
     __asan_handle_no_return();  // frames were left without their ends

@@ -29,7 +29,7 @@ unsigned next_simdgroup(SimdgroupFibres* fibres) {
 void switch_to(SimdgroupFibres* fibres, unsigned next) {
   const unsigned self = fibres->current;
   fibres->current = next;
-  openmps_switch_by_jump(&fibres->context[self], fibres->context[next]);
+  switch_context_by_jump(&fibres->context[self], fibres->context[next]);
 }
 
 // A fibre's life: its simdgroup of one threadgroup after the other.
@@ -40,12 +40,13 @@ void live_as_simdgroup() {
   for (;;) {
     Job* job = worker->job.load(std::memory_order_relaxed);
     auto* entry = reinterpret_cast<SimdgroupEntry*>(job->dispatch->entry);
+    local_arrays() = fibres->arrays.top(self);
     entry(&job->launch, &worker->group, self);
     fibres->live &= ~(1u << self);
     if (fibres->live) {
       switch_to(fibres, next_simdgroup(fibres));
     } else {
-      openmps_switch_by_jump(&fibres->context[self], fibres->host);
+      switch_context_by_jump(&fibres->context[self], fibres->host);
     }
   }
 }
@@ -68,7 +69,7 @@ void run_simdgroups(Worker* worker, Job* job) {
     fibres->context[index] = fresh_context(fibres->stacks.top(index), live_as_simdgroup);
   }
   fibres->live = count == 32 ? ~0u : (1u << count) - 1;
-  openmps_switch_by_jump(&fibres->host, fibres->context[count - 1]);
+  switch_context_by_jump(&fibres->host, fibres->context[count - 1]);
 }
 
 }  // namespace openmps

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 
+#include "isolated.h"
+
 namespace openmps {
 
 namespace {
@@ -18,7 +20,7 @@ constexpr size_t kGranule = 64 << 10;  // no page is larger
 Stacks::~Stacks() { release(); }
 
 void Stacks::release() {
-  if (base_) munmap(base_, reserved_ * stride_);
+  if (base_) unmap_isolated(base_, reserved_ * stride_);
   base_ = nullptr;
   reserved_ = ready_ = 0;
 }
@@ -26,10 +28,8 @@ void Stacks::release() {
 // Address space for all that may ever be needed; under a limit (ulimit -v), for `count`.
 bool Stacks::reserve(unsigned count) {
   for (const unsigned stacks : {most_, count}) {
-    void* memory = mmap(nullptr, stacks * stride_, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) continue;
-    base_ = static_cast<char*>(memory);
+    base_ = map_isolated(stacks * stride_, /*closed=*/true);
+    if (!base_) continue;
     reserved_ = stacks;
     return true;
   }

@@ -9,6 +9,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "handlers.h"
 #include "job.h"
 #include "pool.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr uint64_t kRetryNs = 1'000'000;
 
 int stop_signal = 0;
+std::atomic<bool> main_is_launching{false};
 
 // Code that may own a lock of the process: the C library, its loader, the allocator. A kernel is in
 // there for a moment only (the first touch of threadgroup memory allocates it).
@@ -88,7 +91,15 @@ void on_stop_signal(int, siginfo_t* info, void* context) {
 void on_interrupt(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   Worker* worker = current_worker;
-  Job* job = worker && worker->is_main ? worker->job.load(std::memory_order_relaxed) : nullptr;
+  // A thread that is in another handler takes no signal, and then any other thread gets it.
+  const pid_t process = getpid();
+  const bool is_main = syscall(SYS_gettid) == process;
+  if (!is_main && main_is_launching.load()) {
+    syscall(SYS_tgkill, process, process, signal);
+    errno = saved;
+    return;
+  }
+  Job* job = is_main && worker ? worker->job.load(std::memory_order_relaxed) : nullptr;
   if (job) stop_job(job, kInterrupted, *worker, 0);
   // Python's handler notes the signal; KeyboardInterrupt rises once openmps_launch has returned.
   chain(signal, info, context);
@@ -139,16 +150,21 @@ void ensure_stop_handlers(bool is_main) {
   if (is_main) ensure_handler(SIGINT, on_interrupt);
 }
 
+void tell_main_launches(bool launches) { main_is_launching.store(launches); }
+
 bool stop_job(Job* job, uint32_t code, const Worker& where, uint64_t address) {
   uint32_t none = kFine;
   if (!job->stop.compare_exchange_strong(none, code)) return false;
   Report* report = job->report;
   report->address = address;
+  report->threadgroup_memory = reinterpret_cast<uint64_t>(where.dynamic);
+  report->threadgroup_bytes = job->dynamic_bytes;
   const Pieces& pieces = job->pieces;
   Block block;
   pieces.measure(where.position, &block);
   for (int axis = 0; axis < 3; ++axis) {
     const bool boxes = job->dispatch->style == kBoxes;
+    job->position[axis] = where.position[axis];
     report->position[axis] = boxes ? block.begin[axis] : where.position[axis];
   }
   if (job->dispatch->style == kThreads) {
@@ -179,11 +195,10 @@ void arm_timer(Worker* worker, uint64_t first_ns) {
     if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return;
     worker->timer = timer;
   }
-  // It repeats, for the case that the first signal finds the thread in a bad moment.
+  // Once: signals that come faster than a slow machine handles them would leave it no time.
   struct itimerspec times = {};
   times.it_value.tv_sec = static_cast<time_t>(first_ns / 1'000'000'000);
   times.it_value.tv_nsec = static_cast<long>(first_ns % 1'000'000'000);
-  times.it_interval.tv_nsec = static_cast<long>(kRetryNs);
   syscall(SYS_timer_settime, worker->timer, 0, &times, nullptr);
   worker->timer_armed = true;
 }

@@ -15,6 +15,9 @@ uint64_t now_ns();
 // since. Cheap when they are.
 void ensure_stop_handlers(bool is_main);
 
+// While the main thread runs a kernel, Ctrl-C is its business, whichever thread it reaches.
+void tell_main_launches(bool launches);
+
 // Tells everybody in `job` to leave, for this reason, unless another one came first. True: it is
 // the first. Safe in signal handlers.
 bool stop_job(Job* job, uint32_t code, const Worker& where, uint64_t address);

@@ -60,8 +60,16 @@ openmps_enter:
   pushq %r15
   subq $8, %rsp
   movq %rsp, (%rdi)
+  movq %rcx, %rsp
   movq %rdx, %rdi
+  xorl %ebp, %ebp
   callq *%rsi
+  ud2
+.globl openmps_finish
+.hidden openmps_finish
+.type openmps_finish,@function
+openmps_finish:
+  movq %rdi, %rsp
   xorl %eax, %eax
   jmp 1f
 .globl openmps_left
@@ -165,7 +173,15 @@ openmps_enter:
   openmps_save
   mov x9, x1
   mov x0, x2
+  mov sp, x3
+  mov x29, xzr
   blr x9
+  brk #1
+.globl openmps_finish
+.hidden openmps_finish
+.type openmps_finish,%function
+openmps_finish:
+  mov sp, x0
   mov w0, #0
   b 1f
 .globl openmps_left

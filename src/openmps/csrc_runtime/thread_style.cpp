@@ -19,9 +19,9 @@ void stop_thread(ThreadFibres* fibres, Simdgroup* simdgroup) {
   if (simdgroup->ready) {
     const unsigned next = self / kSimdWidth * kSimdWidth + lowest(simdgroup->ready);
     fibres->current = next;
-    openmps_switch(&fibres->context[self], fibres->context[next]);
+    switch_context(&fibres->context[self], fibres->context[next]);
   } else {
-    openmps_switch(&fibres->context[self], fibres->host);
+    switch_context(&fibres->context[self], fibres->host);
   }
 }
 
@@ -36,6 +36,7 @@ void live_as_thread() {
     auto* entry = reinterpret_cast<ThreadEntry*>(job->dispatch->entry);
     const Threadgroup& group = worker->group;
     const unsigned row = self / group.shape[0];
+    local_arrays() = fibres->arrays.top(self);
     entry(&job->launch, &group, self % group.shape[0], row % group.shape[1], row / group.shape[1],
           lane, simdgroup);
     stop_thread(fibres, &fibres->simdgroups[simdgroup]);
@@ -77,7 +78,7 @@ bool run_simdgroup(ThreadFibres* fibres, unsigned index) {
   for (unsigned turns = 0; turns < kTurnsInARow; ++turns) {
     if (simdgroup->ready) {
       fibres->current = index * kSimdWidth + lowest(simdgroup->ready);
-      openmps_switch(&fibres->host, fibres->context[fibres->current]);
+      switch_context(&fibres->host, fibres->context[fibres->current]);
     }
     if (!simdgroup->calling) break;
     fibres->current = index * kSimdWidth + lowest(simdgroup->calling);

@@ -8,9 +8,13 @@
 #include <new>
 
 #include "handlers.h"
+#include "isolated.h"
 #include "job.h"
+#include "local_arrays.h"
 #include "stop.h"
 #include "thread_style.h"
+
+__thread char* __safestack_unsafe_stack_ptr = nullptr;
 
 namespace openmps {
 
@@ -95,26 +99,38 @@ bool Worker::prepare(const Job& next) {
   if (style == kSimdgroups && (piece > kSimdWidth || bytes > kSmallStack)) {
     const unsigned count = (piece + kSimdWidth - 1) / kSimdWidth;
     if (!provide(&simdgroups.stacks, count, bytes)) return false;
+    if (!provide(&simdgroups.arrays, count, bytes)) return false;
   }
   if (style == kThreads) {
     if (!threads.simdgroups) threads.simdgroups = new_simdgroups();
     if (!threads.simdgroups || !provide(&threads.stacks, piece, bytes)) return false;
+    if (!provide(&threads.arrays, piece, bytes)) return false;
   }
   if (next.dynamic_bytes > dynamic_bytes) {
-    free(dynamic);
-    dynamic_bytes = 0;
-    void* memory = nullptr;
-    if (posix_memalign(&memory, 64, next.dynamic_bytes) != 0) memory = nullptr;
-    dynamic = static_cast<char*>(memory);
+    give_back_dynamic();
+    dynamic = map_isolated(next.dynamic_bytes);
     if (!dynamic) return false;
     dynamic_bytes = next.dynamic_bytes;
   }
+  return provide_alone(bytes);
+}
+
+bool Worker::provide_alone(uint32_t bytes) {
+  if (own_stack.provide(1, bytes) == Stacks::kNoMemory) return false;
+  if (own_arrays.provide(1, bytes) == Stacks::kNoMemory) return false;
+  local_arrays() = own_arrays.top(0);
   return true;
+}
+
+void Worker::give_back_dynamic() {
+  if (dynamic) unmap_isolated(dynamic, dynamic_bytes);
+  dynamic = nullptr;
+  dynamic_bytes = 0;
 }
 
 Worker::~Worker() {
   delete_timer(this);
-  free(dynamic);
+  give_back_dynamic();
   delete_simdgroups(threads.simdgroups);
   if (alternate_stack) {
     stack_t present;

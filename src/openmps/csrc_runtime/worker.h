@@ -23,7 +23,7 @@ constexpr unsigned kMostSimdgroups = kMostThreads / kSimdWidth;
 // The most that a kernel's functions may take of a stack: a thread's, and that of 32 in lock-step.
 constexpr uint32_t kMostThreadStack = 2 << 20;
 constexpr uint32_t kMostSimdgroupStack = kMostThreadStack * kSimdWidth;
-// Up to here a kernel may run on the stack of the thread that launches it, whatever made that.
+// Up to here a simdgroup that is alone in its threadgroup needs no fibre.
 constexpr uint32_t kSmallStack = 64 << 10;
 
 // One fibre per simdgroup. Bit i of a mask is simdgroup i.
@@ -35,6 +35,7 @@ struct SimdgroupFibres {
   void* host = nullptr;
   void* context[kMostSimdgroups];
   Stacks stacks{kMostSimdgroups, 960 << 10, 64 << 10};
+  Stacks arrays{kMostSimdgroups, 960 << 10, 64 << 10};
 };
 
 // One fibre per thread.
@@ -45,6 +46,7 @@ struct ThreadFibres {
   void* context[kMostThreads];
   Simdgroup* simdgroups = nullptr;  // kMostSimdgroups of them
   Stacks stacks{kMostThreads, 192 << 10, 64 << 10};
+  Stacks arrays{kMostThreads, 192 << 10, 64 << 10};
 };
 
 struct Worker {
@@ -75,11 +77,16 @@ struct Worker {
   uint64_t threads_done = 0;
   SimdgroupFibres simdgroups;
   ThreadFibres threads;
-  char* dynamic = nullptr;
+  // What kernels run on that have no fibres, and their local arrays.
+  Stacks own_stack{1, 960 << 10, 64 << 10};
+  Stacks own_arrays{1, 960 << 10, 64 << 10};
+  char* dynamic = nullptr;  // zeros at first, in whole pages
   size_t dynamic_bytes = 0;
 
  private:
+  void give_back_dynamic();
   bool provide(Stacks* stacks, unsigned count, uint32_t bytes);
+  bool provide_alone(uint32_t bytes);
 };
 
 // The static TLS model: signal handlers and barriers read it, and must not allocate.

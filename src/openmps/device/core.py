@@ -25,7 +25,8 @@ MODULE = "openmps_core"
 OLDEST_TORCH, NEWEST_TORCH = (2, 11), (2, 15)  # of those that the tests ran with
 _PACKAGE = Path(__file__).parent.parent
 SOURCES = _PACKAGE / "csrc"
-_CONTRACTS = ("include/msl/launch.h",)  # what the sources include from other folders
+# What the sources include from other folders.
+_CONTRACTS = ("include/msl/launch.h", "csrc_runtime/slots.h")
 _FLAGS = (
     "-std=c++20",
     "-O2",

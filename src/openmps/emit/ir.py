@@ -159,7 +159,7 @@ class Function:
     name: str
     arguments: list[Operand]
     blocks: dict[str, Block]
-    attributes: str  # those in quotes, such as "target-cpu"="..."
+    attributes: str  # safestack, and those in quotes, such as "target-cpu"="..."
 
 
 @dataclass

@@ -55,9 +55,9 @@ class _FunctionParser:
             if group not in self.module.attributes:
                 raise UnsupportedIR("attributes that the module does not list", head)
         attributes = " ".join(self.module.attributes[group] for group in groups)
-        quoted = re.findall(r'"[^"]*"="[^"]*"', attributes)
+        kept = re.findall(r'"[^"]*"="[^"]*"|\bsafestack\b', attributes)
         blocks = self._blocks(f"%{unnamed}")
-        return Function(match.group(1).strip('"'), arguments, blocks, " ".join(quoted))
+        return Function(match.group(1).strip('"'), arguments, blocks, " ".join(kept))
 
     def _blocks(self, first: str) -> dict[str, Block]:
         blocks: dict[str, Block] = {}

@@ -27,6 +27,7 @@ def module_text(module: Module, function: Function, whole: Writer, part: Writer)
     may have fewer: what it is told is `%live`, the mask of those that there are."""
     bodies = ["\n".join([*writer.allocas, *writer.lines]) for writer in (whole, part)]
     attributes = f"nounwind {_attributes(function.attributes)}"
+    helper_attributes = " ".join(_stack_attributes(function.attributes))
     aligned = f"noinline alignstack({CACHE_LINE}) {attributes}"
     helpers = [
         text for name, text in module.definitions.items() if any(f"@{name}(" in b for b in bodies)
@@ -48,7 +49,7 @@ def module_text(module: Module, function: Function, whole: Writer, part: Writer)
         *(g for g in module.globals if not _THREAD_LOCAL.search(g) and g[:6] != "@llvm."),
         f"@{VARIABLES} = constant i32 {whole.threadgroup_bytes}",
         "",
-        *map(_with_probes, helpers),
+        *(_with_attributes(helper, helper_attributes) for helper in helpers),
         f"define internal void @{WHOLE}({parameters}) {aligned} {{",
         bodies[0],
         "}",
@@ -86,16 +87,16 @@ def module_text(module: Module, function: Function, whole: Writer, part: Writer)
 _METADATA = re.compile(r", ![\w.]+ !\d+")
 
 
-def _with_probes(helper: str) -> str:
+def _with_attributes(helper: str, attributes: str) -> str:
     """A function that was not inlined, without what the module around it no longer lists."""
     head, _, body = helper.partition("\n")
-    probed, groups = re.subn(r" #\d+(?= )", f" {_PROBES}", head)
+    head, groups = re.subn(r" #\d+(?= )", f" {attributes}", head)
     if groups != 1:
         raise UnsupportedIR("a function without a group of attributes", head)
     body = re.sub(r" #\d+(?=$|,)", "", _METADATA.sub("", body), flags=re.M)
     if found := re.search(r"^.*[ (](?:#|!)\d.*$", body, re.M):
         raise UnsupportedIR("metadata in a function that was not inlined", found[0])
-    return f"{probed}\n{body}"
+    return f"{head}\n{body}"
 
 
 def variable_bytes(module: Module) -> dict[str, int]:
@@ -112,6 +113,10 @@ def variable_bytes(module: Module) -> dict[str, int]:
     return found
 
 
+def _stack_attributes(attributes: str) -> list[str]:
+    return [_PROBES, "safestack"] if "safestack" in attributes else [_PROBES]
+
+
 def _attributes(quoted: str) -> str:
     kept = [
         f'"{key}"="{value}"'
@@ -120,7 +125,7 @@ def _attributes(quoted: str) -> str:
     ]
     if not kept:
         raise UnsupportedIR("a function that does not name its processor", quoted)
-    kept.append(_PROBES)
+    kept += _stack_attributes(quoted)
     if "+avx512f" in quoted:
         kept += ['"prefer-vector-width"="512"', '"min-legal-vector-width"="512"']
     return " ".join(kept)

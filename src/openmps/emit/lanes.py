@@ -52,9 +52,10 @@ def vectorise(ir_text: str, *, axis: str) -> str:
 
 def uses(ir_text: str) -> frozenset[str]:
     """The lanes.h functions that the thread function calls; "atomic" if it has atomic
-    instructions; "call:NAME" for each function of the module that was not inlined."""
+    instructions; "call:NAME" for each function of the module that was not inlined; "threadgroup"
+    if the module has variables of the threadgroup."""
     module = parse_module(ir_text)
-    found = set()
+    found = {"threadgroup"} if variable_bytes(module) else set()
     for block in read_function(module, THREAD).blocks.values():
         for i in block.instructions:
             if i.op in ("atomicrmw", "cmpxchg") or (i.op in ("load", "store") and i.ordering):

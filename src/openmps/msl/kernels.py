@@ -60,7 +60,8 @@ class Kernel:
     signature    parameter types, where the name alone is ambiguous; else empty
     max_threads  a C++ expression for max_total_threads_per_threadgroup; empty if there is none
     place        of its definition; instance_place: of the line that instantiates it
-    uses         of "atomic", "barrier", "simd", "matrix": what it may call, or more
+    uses         of "atomic", "barrier", "simd", "matrix": what it may call, or more; and
+                 "threadgroup" if it may name memory of the threadgroup
     """
 
     name: str
@@ -76,7 +77,7 @@ class Kernel:
 
     @property
     def coordinates(self) -> bool:
-        """Whether its threads may wait for or talk to each other. Never falsely False."""
+        """Whether its threads may wait for or share with each other. Never falsely False."""
         return bool(self.uses - {"atomic"})
 
     @property

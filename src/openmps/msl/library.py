@@ -18,7 +18,11 @@ from openmps.msl.tokens import split_list
 from openmps.msl.turns import mark_turns
 from openmps.msl.wrapping import mark_wrapping
 
-_USE_OF_NAME = {"threadgroup_barrier": "barrier", "simdgroup_barrier": "simd"}
+_USE_OF_NAME = {
+    "threadgroup": "threadgroup",
+    "threadgroup_barrier": "barrier",
+    "simdgroup_barrier": "simd",
+}
 _USE_OF_PREFIX = (
     ("simdgroup_matrix", "matrix"),
     ("simdgroup_multiply", "matrix"),
@@ -191,7 +195,7 @@ def _template_arguments(program: Program, opening: int, end: int) -> list[str]:
 
 def _uses(program: Program, definition: KernelDefinition) -> frozenset[str]:
     """What the kernel, or anything that it may call, names."""
-    found = set()
+    found = {"threadgroup" for p in definition.parameters if p.kind == "threadgroup"}
     pending = [definition.name]
     visited = {definition.name}
     while pending:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from openmps.errors import DispatchError
 from openmps.shader.native_errors import cast_error
-from openmps.targets.base import BUFFERS, DISPATCH_BYTES
+from openmps.targets.base import BUFFERS, DISPATCH_BYTES, ValueMemory
 
 # (address, bytes) of an mps tensor; None for any other
 TensorExtent = Callable[[Tensor], "tuple[int, int] | None"]
@@ -26,34 +26,42 @@ TensorExtent = Callable[[Tensor], "tuple[int, int] | None"]
 INLINE_BYTES = 4096  # what Metal's setBytes takes
 _SLOT = 16
 _ALIGN = 64  # more than any Metal type asks for
-_SLOTS: Final = -(-DISPATCH_BYTES // _ALIGN) * _ALIGN
+# Kernels may read a little further than a value is long: leave a margin.
+_LISTS = -(-(_SLOT * BUFFERS + _ALIGN) // _ALIGN) * _ALIGN
+VALUE_BYTES: Final = _LISTS + BUFFERS * (INLINE_BYTES + _ALIGN)
 
 _pack_float = struct.Struct("=f").pack_into
 _pack_int = struct.Struct("=q").pack_into
 
 
 class Block:
-    """Memory of one call, and what is bound in it.
-
-    First the dispatch, then 16 bytes for each argument that is a number.
+    """Memory of one call, and what is bound in it: the dispatch, and apart from it what the kernel
+    sees, 16 bytes for each argument that is a number and then the lists of numbers.
     """
 
     __slots__ = (
         "_anchor",
         "_kept",
+        "_lists_end",
         "address",
         "addresses",
         "copied",
         "extents",
         "memory",
         "sizes",
+        "values",
+        "values_address",
+        "values_owner",
     )
 
-    def __init__(self) -> None:
-        # Kernels may read a little further than a number is long: leave a margin.
-        self.memory = bytearray(_SLOTS + _SLOT * BUFFERS + _ALIGN)
+    def __init__(self, values: ValueMemory) -> None:
+        self.memory = bytearray(DISPATCH_BYTES)
         self._anchor = (ctypes.c_char * len(self.memory)).from_buffer(self.memory)
         self.address = ctypes.addressof(self._anchor)
+        self.values_owner = values
+        self.values = values.memory
+        self.values_address = values.address
+        self._lists_end = _LISTS
         self.addresses: list[int] = []
         self.sizes: list[int] = []
         self.copied = 0  # bit n: buffer n is a value in this block, not memory of the device
@@ -64,7 +72,8 @@ class Block:
         self.addresses.clear()
         self.sizes.clear()
         self.copied = 0
-        if self._kept or self.extents:
+        self._lists_end = _LISTS
+        if self.extents:
             self._kept.clear()
             self.extents.clear()
 
@@ -80,15 +89,17 @@ class Block:
 
     def keep(self, data: bytes) -> int:
         """The address of a copy of `data`, aligned for any Metal type."""
-        room = ctypes.create_string_buffer(len(data) + 2 * _ALIGN)
-        self._kept.append(room)
-        address = -(-ctypes.addressof(room) // _ALIGN) * _ALIGN
-        ctypes.memmove(address, data, len(data))
-        return address
+        begin = self._lists_end
+        self._lists_end += -(-len(data) // _ALIGN) * _ALIGN + _ALIGN
+        self.values[begin : begin + len(data)] = data
+        return self.values_address + begin
 
     def keep_extents(self) -> int:
-        pairs = (number for extent in self.extents for number in extent)
-        return self.keep(struct.pack(f"={2 * len(self.extents)}Q", *pairs))
+        """The address of a table of them, which no kernel sees."""
+        pairs = [number for extent in self.extents for number in extent]
+        table = (ctypes.c_uint64 * len(pairs))(*pairs)
+        self._kept.append(table)
+        return ctypes.addressof(table)
 
 
 class Casts:
@@ -143,8 +154,9 @@ def bind(
             next_step="pass a list of tensors as one argument; the kernel takes it as a struct "
             "of pointers, constant Inputs& with metal::array<device float*, N>",
         )
-    memory = block.memory
-    offset = _SLOTS
+    memory = block.values
+    begin = block.values_address
+    offset = 0
     bit = 1  # of this argument in block.copied
     copied = 0
     add_address = block.addresses.append
@@ -163,7 +175,7 @@ def bind(
                 _pack_float(memory, offset, arg)
             except OverflowError:
                 _pack_float(memory, offset, math.copysign(math.inf, arg))
-            add_address(block.address + offset)
+            add_address(begin + offset)
             add_size(_SLOT)
             copied |= bit
         elif casts is None and (kind is int or kind is bool):
@@ -171,7 +183,7 @@ def bind(
                 _pack_int(memory, offset, arg)
             except struct.error:
                 raise cast_error(arg) from None
-            add_address(block.address + offset)
+            add_address(begin + offset)
             add_size(_SLOT)
             copied |= bit
         else:
@@ -188,8 +200,8 @@ def bind(
 
 def _inline(block: Block, offset: int, data: bytes) -> tuple[int, int]:
     if len(data) <= _SLOT:
-        block.memory[offset : offset + len(data)] = data
-        return block.address + offset, _SLOT
+        block.values[offset : offset + len(data)] = data
+        return block.values_address + offset, _SLOT
     if len(data) > INLINE_BYTES:
         raise DispatchError(
             f"a list given to a Metal kernel has at most {INLINE_BYTES} bytes",
@@ -217,7 +229,7 @@ def _value(
     """What the fast path leaves: subclasses, lists, casts."""
     if isinstance(arg, Tensor):
         return _host_number(block, offset, arg)
-    index = (offset - _SLOTS) // _SLOT
+    index = offset // _SLOT
     if isinstance(arg, (list, tuple)):
         return _inline(block, offset, _encode_list(block, index, arg, casts, tensor_extent))
     if isinstance(arg, float):

@@ -10,6 +10,7 @@ import functools
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from torch import Tensor, get_num_threads
@@ -17,7 +18,7 @@ from torch import Tensor, get_num_threads
 from openmps.errors import ShaderError
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library, parse_library
-from openmps.shader.arguments import Block, Casts, bind
+from openmps.shader.arguments import VALUE_BYTES, Block, Casts, bind
 from openmps.shader.grid import (
     THREADGROUP_BYTES,
     Size,
@@ -35,6 +36,7 @@ from openmps.targets.base import (
     SIMD_WIDTH,
     CompiledKernel,
     Target,
+    ValueMemory,
     dispatch_struct,
 )
 
@@ -55,6 +57,20 @@ class Device(Protocol):
         """For all that runs, if somebody wants to know how long a kernel takes."""
 
 
+class Blocks:
+    """A target's blocks. A call takes one and gives it back; each is for any thread."""
+
+    def __init__(self, value_memory: Callable[[int], ValueMemory]) -> None:
+        self.free: list[Block] = []
+        self._value_memory = value_memory
+
+    def new(self) -> Block:
+        return Block(self._value_memory(VALUE_BYTES))
+
+
+blocks_of = functools.cache(Blocks)
+
+
 class MetalKernel:
     """A kernel, ready to call; natively `torch._C._mps_MetalKernel`."""
 
@@ -65,6 +81,7 @@ class MetalKernel:
         "_launch",
         "_limit",
         "_name",
+        "_new_block",
         "_pool",
         "_source",
         "_tensor_extent",
@@ -73,7 +90,14 @@ class MetalKernel:
         "grid_axes",
     )
 
-    def __init__(self, kernel: Kernel, source: str, built: CompiledKernel, device: Device) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        source: str,
+        built: CompiledKernel,
+        device: Device,
+        blocks: Blocks,
+    ) -> None:
         self._kernel = kernel
         self._source = source
         self._name = kernel.name
@@ -85,7 +109,8 @@ class MetalKernel:
         self._limit = built.max_threads
         self._threadgroups = [p for p in kernel.parameters if p.kind == "threadgroup"]
         self.grid_axes = _grid_axes(kernel)
-        self._pool: list[Block] = []  # a call takes one and gives it back; each is for any thread
+        self._pool = blocks.free
+        self._new_block = blocks.new
 
     @property
     def max_threads_per_threadgroup(self) -> int:
@@ -123,7 +148,7 @@ class MetalKernel:
         try:
             block = self._pool.pop()
         except IndexError:
-            block = Block()
+            block = self._new_block()
         bind(block, args, casts, self._tensor_extent)
         if error_buf_idx is not None:
             block.bind(_buffer_index(error_buf_idx), *self._error_buffer())
@@ -183,7 +208,7 @@ class MetalKernel:
         try:
             block = self._pool.pop()
         except IndexError:
-            block = Block()
+            block = self._new_block()
         block.addresses += addresses
         block.sizes += buffer_sizes
         _PACK[len(addresses)](
@@ -265,7 +290,10 @@ class ShaderLibrary:
             if name not in self.__dict__:
                 built = target.kernel(library, name)
                 _check_pipeline(built)
-                self.__dict__[name] = MetalKernel(kernel, library.source.text, built, device)
+                blocks = blocks_of(target.value_memory)
+                self.__dict__[name] = MetalKernel(
+                    kernel, library.source.text, built, device, blocks
+                )
         made: MetalKernel = self.__dict__[name]
         return made
 

@@ -16,6 +16,7 @@ Dispatch of csrc_runtime/api.h: a field that moves there moves here.
 
 from __future__ import annotations
 
+import ctypes
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,6 +35,27 @@ def dispatch_struct(bound: int) -> Struct:
     their count, and which buffers are values. Everything else becomes zero."""
     rest = 8 * (BUFFERS - bound)
     return Struct(f"=24s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{COPIED_OFFSET - DYNAMIC_OFFSET}xI")
+
+
+class ValueMemory(Protocol):
+    """Bytes for arguments that are values. Kept as long as the object is."""
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def memory(self) -> memoryview: ...
+
+
+class PlainMemory:
+    """Ordinary memory of this process, for devices that copy values from there."""
+
+    def __init__(self, size_bytes: int) -> None:
+        align = 64  # more than any Metal type asks for
+        self._room = ctypes.create_string_buffer(size_bytes + align)
+        self.address = -(-ctypes.addressof(self._room) // align) * align
+        room = (ctypes.c_char * size_bytes).from_address(self.address)
+        self.memory = memoryview(room).cast("B")
 
 
 class CompiledKernel(Protocol):
@@ -65,6 +87,9 @@ class Target(Protocol):
 
     def open(self, library: Library, /) -> None:
         """Checks the whole source, once. Raises ShaderSyntaxError."""
+
+    def value_memory(self, size_bytes: int, /) -> ValueMemory:
+        """Zeros, aligned for any Metal type, where kernels may be shown them."""
 
     def kernel(self, library: Library, name: str, /) -> CompiledKernel:
         """Builds a kernel that `library` lists, or finds it built. Raises ShaderError."""

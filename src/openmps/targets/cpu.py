@@ -42,6 +42,7 @@ from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library
+from openmps.targets.base import ValueMemory
 from openmps.targets.cpu_runtime import Runtime, Style, runtime
 from openmps.targets.tested_compilers import CLANG, ZIGLANG, look_at_clang
 
@@ -86,10 +87,12 @@ _FOR_LANES = (
 @dataclass(frozen=True)
 class CpuOptions:
     """lanes: whether coordinated kernels may run in lock-step; else one fibre per thread.
+    safe_stack: local arrays lie apart from the stack, where the runtime says; clang only.
     processor: what code is made for; by default what OPENMPS_SHADER_CPU says."""
 
     lanes: bool = True
     optimise: bool = True
+    safe_stack: bool = True
     processor: Processor | None = None
     workers: Callable[[], int] = field(default=lambda: len(os.sched_getaffinity(0)))
 
@@ -114,6 +117,9 @@ class CpuTarget:
         """What is generated for a kernel, by kind of text."""
         builder = Builder(library, find_shader_compiler(), self.options)
         return builder.emitted(library.kernels[name])
+
+    def value_memory(self, size_bytes: int) -> ValueMemory:
+        return runtime().isolated(size_bytes)
 
     def kernel(self, library: Library, name: str) -> CpuKernel:
         return CpuKernel(library, library.kernels[name], find_shader_compiler(), self.options)
@@ -144,7 +150,7 @@ class CpuKernel:
             axis = lane_axis(grid_and_group[:3], grid_and_group[3:])
             if axis != FIRST_AXIS:
                 ctypes.memmove(dispatch, self._header_for(axis), 24)
-        self._runtime.launch(dispatch, self.name)
+        self._runtime.launch(dispatch, self.name, self._kernel)
 
     def _header_for(self, axis: str) -> bytes:
         header = self._headers.get(axis)
@@ -284,7 +290,8 @@ class Builder:
         fast = FAST_MATH if library.options.fast_math else ()
         self._processor = options.processor or chosen_processor()
         self._machine = compiler.machine(self._processor)
-        self._flags = [*DIALECT, *self._machine, *fast, "-I", str(PACKAGE / "include")]
+        safe = ("-fsanitize=safe-stack",) if options.safe_stack and compiler.kind == "clang" else ()
+        self._flags = [*DIALECT, *safe, *self._machine, *fast, "-I", str(PACKAGE / "include")]
 
     def check(self, text: str) -> None:
         key = self._key(text, "check")
@@ -340,7 +347,7 @@ class Builder:
         with scratch_folder() as folder:
             ir = self._thread_ir(folder, text)
         try:
-            if not uses(ir) - {"atomic"}:
+            if not _coordinates(kernel, ir):
                 return {"C++": emit_kernel(self.library, kernel, "plain")}
             return {"C++": text, "LLVM IR": vectorise(ir, axis=axis)}
         except UnsupportedIR:
@@ -383,7 +390,7 @@ class Builder:
     def _build_lanes(self, folder: Path, kernel: Kernel, text: str, axis: str) -> None:
         ir = self._thread_ir(folder, text)
         try:
-            if not uses(ir) - {"atomic"}:
+            if not _coordinates(kernel, ir):
                 # It only looked as if its threads coordinate: a loop is faster.
                 self._build_plain(folder, emit_kernel(self.library, kernel, "plain"))
                 return
@@ -461,6 +468,12 @@ class Builder:
             {"kernel.cpp": text.encode(), **_own_sources()},
             (how, self.compiler.identity, self._processor.identity, optimise, *self._flags),
         )
+
+
+def _coordinates(kernel: Kernel, ir: str) -> bool:
+    """Whether its threads do wait for each other, or share memory."""
+    given = any(parameter.kind == "threadgroup" for parameter in kernel.parameters)
+    return given or bool(uses(ir) - {"atomic"})
 
 
 def _understood(change: Callable[[str], str], ir: str) -> str:

@@ -12,8 +12,9 @@ import functools
 import math
 import platform
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from openmps import settings
 from openmps.build.artifact import find_or_build
@@ -22,7 +23,11 @@ from openmps.build.key import build_key
 from openmps.build.loading import load_built
 from openmps.build.store import user_store
 from openmps.errors import DispatchError, KernelFault, KernelTimeout, ShaderError
+from openmps.targets import cpu_faults
 from openmps.targets.base import BUFFERS, SIMD_WIDTH
+
+if TYPE_CHECKING:
+    from openmps.msl.kernels import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
 SOURCES = _PACKAGE / "csrc_runtime"
@@ -93,6 +98,10 @@ class Report(ctypes.Structure):
         ("thread", ctypes.c_uint32),
         ("padded_pages", ctypes.c_uint32),
         ("workers", ctypes.c_uint32),
+        ("thread_known", ctypes.c_uint32),
+        ("thread_in_grid", ctypes.c_uint32 * 3),
+        ("threadgroup_memory", ctypes.c_uint64),
+        ("threadgroup_bytes", ctypes.c_uint64),
     )
     code: int
     style: int
@@ -101,6 +110,29 @@ class Report(ctypes.Structure):
     thread: int
     padded_pages: int
     workers: int
+    thread_known: int
+    threadgroup_memory: int
+    threadgroup_bytes: int
+
+
+class Isolated:
+    """Zeros that lie far from everything else in the process (csrc_runtime/slots.h)."""
+
+    def __init__(self, library: ctypes.CDLL, size_bytes: int) -> None:
+        take = library.openmps_map_isolated
+        take.argtypes, take.restype = (ctypes.c_uint64,), ctypes.c_void_p
+        address = take(size_bytes)
+        if not address:
+            raise MemoryError(f"no {size_bytes} bytes for the arguments of a Metal kernel")
+        self.address: int = address
+        room = (ctypes.c_char * size_bytes).from_address(address)
+        self.memory = memoryview(room).cast("B")
+        self._give_back = library.openmps_unmap_isolated
+        self._give_back.argtypes, self._give_back.restype = (ctypes.c_void_p, ctypes.c_uint64), None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_give_back"):
+            self._give_back(self.address, len(self.memory))
 
 
 class Runtime:
@@ -118,21 +150,25 @@ class Runtime:
         self._last_report.argtypes = ()
         self._last_report.restype = ctypes.POINTER(Report)
 
-    def launch(self, dispatch: int, kernel: str) -> None:
-        """Runs the dispatch at that address (targets/base.py). `kernel` is its name, for errors.
+    def launch(self, dispatch: int, name: str, kernel: Kernel | None = None) -> None:
+        """Runs the dispatch at that address (targets/base.py). The rest is for errors.
 
         Raises KernelFault, KernelTimeout, DispatchError, and on Ctrl-C what Python's handler of
         SIGINT raises. After any of these the buffers hold whatever the kernel had written by then.
         """
         code = self._launch(dispatch)
         if code:
-            self._raise(_Code(code), dispatch, kernel)
+            self._raise(_Code(code), dispatch, name, kernel)
+
+    def isolated(self, size_bytes: int) -> Isolated:
+        """Memory for values that kernels see."""
+        return Isolated(self._library, size_bytes)
 
     def last_report(self) -> Report:
         report: Report = Report.from_buffer_copy(self._last_report().contents)
         return report
 
-    def _raise(self, code: _Code, address: int, kernel: str) -> NoReturn:
+    def _raise(self, code: _Code, address: int, name: str, kernel: Kernel | None) -> NoReturn:
         dispatch = _Dispatch.from_address(address)
         report = self.last_report()
         if code is _Code.INTERRUPTED:
@@ -141,28 +177,28 @@ class Runtime:
             raise KeyboardInterrupt
         if code is _Code.TIME_LIMIT:
             raise KernelTimeout(
-                f"kernel '{kernel}' ran longer than {dispatch.time_limit_s:g} s and was stopped",
+                f"kernel '{name}' ran longer than {dispatch.time_limit_s:g} s and was stopped",
                 found=f"it was in {_place(report)}",
                 next_step="look for a loop that does not end or a wait for another threadgroup; "
                 f"or raise the limit ({settings.SHADER_TIME_LIMIT.variable})",
             )
         if code is _Code.INVALID_DISPATCH:
             raise DispatchError(
-                f"kernel '{kernel}' was asked to run with impossible sizes",
+                f"kernel '{name}' was asked to run with impossible sizes",
                 found=f"grid {tuple(dispatch.grid)}, threadgroup {tuple(dispatch.group)}",
                 next_step="a threadgroup has 1 to 1024 threads",
             )
         if code is _Code.OUT_OF_MEMORY:
             raise ShaderError(
-                f"no memory to run kernel '{kernel}'",
+                f"no memory to run kernel '{name}'",
                 found="its stacks or its threadgroup memory could not be allocated, "
                 f"{_stacks(dispatch)}",
                 next_step="use smaller threadgroups, raise the limit (ulimit -v), or end other "
                 "programs",
             )
-        problem, found, next_step = _explain_fault(code, report, dispatch)
+        problem, found, next_step = _explain_fault(code, report, dispatch, kernel)
         raise KernelFault(
-            f"kernel '{kernel}' {problem}",
+            f"kernel '{name}' {problem}",
             found=f"{found}, in {_place(report)}",
             next_step=next_step,
         )
@@ -225,18 +261,13 @@ def _stacks(dispatch: _Dispatch) -> str:
 
 
 def _place(report: Report) -> str:
-    x, y, z = report.position
-    if report.style == Style.BOXES:
-        return f"a thread at or after ({x}, {y}, {z}) of the grid"
-    text = f"threadgroup ({x}, {y}, {z})"
-    if report.style == Style.SIMDGROUPS:
-        text += f", simdgroup {report.simdgroup}"
-    elif report.style == Style.THREADS:
-        text += f", thread {report.thread}"
-    return text
+    style = Style(report.style)
+    return cpu_faults.place(report, in_box=style is Style.BOXES, style=style.name.lower())
 
 
-def _explain_fault(code: _Code, report: Report, dispatch: _Dispatch) -> tuple[str, str, str]:
+def _explain_fault(
+    code: _Code, report: Report, dispatch: _Dispatch, kernel: Kernel | None
+) -> tuple[str, str, str]:
     """What happened, what was found, what to do."""
     if code is _Code.ARITHMETIC_FAULT:
         return (
@@ -263,36 +294,28 @@ def _explain_fault(code: _Code, report: Report, dispatch: _Dispatch) -> tuple[st
     check = "check the indices against the sizes of the buffers"
     if report.address == 0:
         return "touched memory it must not", "an address no process has, or a null one", check
+    near = cpu_faults.nearest(report.address, _memories(dispatch, report, kernel))
     return (
         "touched memory it must not",
-        f"an access at {report.address:#x}, {_nearest(report.address, dispatch)}",
+        f"an access at {report.address:#x}, {near}",
         check,
     )
 
 
-def _nearest(address: int, dispatch: _Dispatch) -> str:
-    """Where an address lies, seen from the nearest buffer."""
-    extents = [
-        (begin, size, f"buffer {index}")
-        for index, (begin, size) in enumerate(
-            zip(dispatch.buffers, dispatch.buffer_bytes, strict=True)
-        )
-        if begin and size
-    ]
-    further = (_Extent * dispatch.extent_count).from_address(dispatch.extents or address)
-    extents += [(extent.address, extent.bytes, "a tensor in a list") for extent in further]
-    if address < 1 << 16:
-        return "close to null: a buffer that is not bound?"
-    if not extents:
-        return "and no buffer is bound"
-
-    def distance(extent: tuple[int, int, str]) -> int:
-        begin, size, _ = extent
-        return max(begin - address, address - (begin + size - 1), 0)
-
-    begin, size, name = min(extents, key=distance)
-    if address < begin:
-        return f"{begin - address} bytes before {name} ({size} bytes)"
-    if address >= begin + size:
-        return f"{address - begin - size} bytes after the end of {name} ({size} bytes)"
-    return f"inside {name}, in memory that may not be written or was freed"
+def _memories(
+    dispatch: _Dispatch, report: Report, kernel: Kernel | None
+) -> Iterator[cpu_faults.Memory]:
+    """What the kernel has pointers to; of a kernel that nobody knows, all that is bound."""
+    pointers = {} if kernel is None else {p.index: p for p in cpu_faults.pointers(kernel)}
+    for index, (begin, size) in enumerate(
+        zip(dispatch.buffers, dispatch.buffer_bytes, strict=True)
+    ):
+        if kernel is None or index in pointers:
+            yield cpu_faults.Memory(begin or 0, size, f"buffer {index}", pointers.get(index))
+    if dispatch.extents:
+        further = (_Extent * dispatch.extent_count).from_address(dispatch.extents)
+        for extent in further:
+            yield cpu_faults.Memory(extent.address, extent.bytes, "a tensor in a list")
+    yield cpu_faults.Memory(
+        report.threadgroup_memory, report.threadgroup_bytes, "the threadgroup memory"
+    )

@@ -30,6 +30,7 @@ from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 from openmps.msl.nvrtc_messages import as_compiler_messages, shared_bytes
 from openmps.targets import nvjitlink, nvrtc
+from openmps.targets.base import PlainMemory
 from openmps.targets.cpu import CpuTarget
 from openmps.targets.cuda_driver import (
     Driver,
@@ -93,6 +94,9 @@ class CudaTarget:
     def build(self, library: Library, name: str, alignment: int = MOST_ALIGNMENT) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
         return read_built(self._builder(library).find_or_build(library.kernels[name], alignment))
+
+    def value_memory(self, size_bytes: int) -> PlainMemory:
+        return PlainMemory(size_bytes)
 
     def kernel(self, library: Library, name: str) -> CudaKernel:
         build = functools.partial(self.build, library, name)

@@ -108,9 +108,10 @@ class ShippedKernels:
                 return self._store.publish(key, file, folder / file, {"kernel": name})
 
     def _for_cpu(self, kernel: Kernel) -> Path:
+        # Any thread calls it, without the runtime.
         from openmps.targets.cpu import FIRST_AXIS, Builder, CpuOptions
 
-        builder = Builder(self._library, find_shader_compiler(), CpuOptions())
+        builder = Builder(self._library, find_shader_compiler(), CpuOptions(safe_stack=False))
         return builder.find_or_build(kernel, FIRST_AXIS)
 
     def _for_gpu(self, kernel: Kernel, architecture: str) -> Path:

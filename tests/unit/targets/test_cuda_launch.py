@@ -12,7 +12,8 @@ import torch
 
 from openmps.errors import DispatchError, KernelFault, ShaderError
 from openmps.msl.library import parse_library
-from openmps.shader.library import MetalKernel
+from openmps.shader.library import Blocks, MetalKernel
+from openmps.targets.base import PlainMemory
 from openmps.targets.cuda import BuiltKernel, CudaKernel, declared_buffers, inline_buffers
 from openmps.targets.cuda_driver import Driver, launcher
 
@@ -54,7 +55,7 @@ def make(cuda: FakeCuda) -> Make:
             Driver(cuda),
             launcher(),
         )
-        return MetalKernel(library.kernels[name], SOURCE, kernel, device())
+        return MetalKernel(library.kernels[name], SOURCE, kernel, device(), Blocks(PlainMemory))
 
     return make_kernel
 
