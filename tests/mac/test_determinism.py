@@ -249,3 +249,32 @@ def test_filling_can_be_turned_off() -> None:
             assert not again.isnan().any()
     finally:
         torch.utils.deterministic.fill_uninitialized_memory = True
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_what_only_the_cpu_refuses_is_computed() -> None:
+    image = torch.arange(72.0).view(1, 2, 6, 6)
+    pooled, where = F.max_pool2d(image, 2, return_indices=True)
+    volumes, places = F.max_pool3d(image[None], (1, 2, 2), return_indices=True)
+    torch.use_deterministic_algorithms(False)
+    flat = F.max_unpool2d(pooled, where, 2)
+    deep = F.max_unpool3d(volumes, places, (1, 2, 2))
+    torch.use_deterministic_algorithms(True)
+
+    assert torch.equal(F.max_unpool2d(pooled.to("mps"), where.to("mps"), 2).cpu(), flat)
+    assert torch.equal(F.max_unpool3d(volumes.to("mps"), places.to("mps"), (1, 2, 2)).cpu(), deep)
+    out = torch.empty(0, device="mps")
+    torch._C._nn.max_unpool2d(pooled.to("mps"), where.to("mps"), [6, 6], out=out)
+    assert torch.equal(out.cpu(), flat)
+    laid = pooled.to("mps", memory_format=torch.channels_last)
+    unpooled = F.max_unpool2d(laid, where.to("mps"), 2)
+    assert unpooled.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(unpooled.cpu(), flat)
+
+
+@pytest.mark.needs_operators("aten::put_")
+@pytest.mark.usefixtures("deterministic")
+def test_put_is_computed() -> None:
+    index = torch.tensor([[0, -1], [5, 3]], device="mps")
+    table = TABLE.clone().put_(index, -torch.ones(2, 2, device="mps"))
+    assert (table.flatten() < 0).nonzero().flatten().tolist() == [0, 3, 5, 11]

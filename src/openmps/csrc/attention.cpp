@@ -3,6 +3,7 @@
 // device about tensors of the same shape; the chosen operator then runs on the mps tensors as any
 // other does, and autograd, which sees only that operator, works as usual.
 #include <ATen/Context.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
@@ -28,6 +29,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
 #include "accountant.h"
 #include "attention.h"
@@ -93,36 +95,44 @@ bool is_empty(const Tensor& query, const Tensor& value) {
          TORCH_GUARD_OR_FALSE(query.sym_size(-2).sym_eq(0));
 }
 
-// A Mac does not ask which kernels the user allows (torch.nn.attention.sdpa_kernel). It runs the
-// plain formula, or a kernel of its own.
-class AllKernelsAllowed {
- public:
-  AllKernelsAllowed() { allow(true, true, true); }
-  ~AllKernelsAllowed() { allow(flash_, efficient_, math_); }
-
- private:
-  static void allow(bool flash, bool efficient, bool math) {
-    auto& context = at::globalContext();
-    context.setSDPUseFlash(flash);
-    context.setSDPUseMemEfficient(efficient);
-    context.setSDPUseMath(math);
-  }
-
-  const bool flash_ = at::globalContext().userEnabledFlashSDP();
-  const bool efficient_ = at::globalContext().userEnabledMemEfficientSDP();
-  const bool math_ = at::globalContext().userEnabledMathSDP();
-};
-
+// The process's switches for kernels (torch.nn.attention.sdpa_kernel). A Mac has none of those
+// kernels and does not ask.
 bool only_plain_formula_allowed() {
   const auto& context = at::globalContext();
   return context.userEnabledMathSDP() && !context.userEnabledFlashSDP() &&
          !context.userEnabledMemEfficientSDP();
 }
 
+// While it lives, this thread's choosers do not tell why a kernel is not the one.
+class Silently {
+ private:
+  struct Silent final : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  } silent_;
+  const c10::WarningUtils::WarningHandlerGuard guard_{&silent_};
+};
+
 Tensor shape_for_choice(const Tensor& tensor) {
   auto shape = shape_only(tensor);
   if (tensor.requires_grad()) shape.set_requires_grad(true);  // some kernels have no backward
   return shape;
+}
+
+// What the CPU's chooser says of its one fused kernel while the program allows it.
+bool fits_cpu_kernel(const Tensor& query, const Tensor& key, const Tensor& value,
+                     const std::optional<Tensor>& mask, bool grouped) {
+  const auto fits = [&](const Tensor& other) {
+    return other.dim() == 4 && other.size(0) == query.size(0) && other.size(2) != 0 &&
+           other.size(3) == query.size(3) && other.stride(3) == 1 &&
+           (other.size(1) == query.size(1) ||
+            (grouped && other.size(1) != 0 && query.size(1) % other.size(1) == 0));
+  };
+  if (query.dim() != 4 || !fits(query) || !fits(key) || !fits(value)) return false;
+  if (key.size(1) != value.size(1) || !at::isFloatingType(query.scalar_type())) return false;
+  if (!mask) return true;
+  const std::array<int64_t, 4> scores = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  if (mask->requires_grad() || (mask->dim() != 2 && mask->dim() != 4)) return false;
+  return at::is_expandable_to(mask->sizes(), scores);
 }
 
 // Straight to the backing device's kernel, which looks at shapes only, with every layer above it
@@ -139,14 +149,26 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
   if (dropout > 0.0 && (backing().is_cpu() || must_be_deterministic())) return kMath;
   // With gradients a Mac falls back on the plain formula, and on its memory.
   if (needs_gradient(query, key, value) && backing().is_cpu() && is_strict()) return kMath;
+  // The chooser, but not a Mac, minds what the program allows.
+  if (backing().is_cpu() && !at::globalContext().userEnabledFlashSDP()) {
+    return fits_cpu_kernel(query, key, value, mask, grouped) ? kFlash : kMath;
+  }
   // Asked for by name, the plain formula is what a Mac runs.
   if (!backing().is_cpu() && only_plain_formula_allowed()) return kMath;
   const c10::impl::ExcludeDispatchKeyGuard only_the_kernel(kAbove);
-  const AllKernelsAllowed allowed;
   const auto mask_shape = mask ? std::optional<Tensor>(shape_for_choice(*mask)) : std::nullopt;
-  return at::_ops::_fused_sdp_choice::redispatch(backing().keys, shape_for_choice(query),
-                                                 shape_for_choice(key), shape_for_choice(value),
-                                                 mask_shape, dropout, causal, scale, grouped);
+  const auto ask = [&] {
+    return at::_ops::_fused_sdp_choice::redispatch(backing().keys, shape_for_choice(query),
+                                                   shape_for_choice(key), shape_for_choice(value),
+                                                   mask_shape, dropout, causal, scale, grouped);
+  };
+  if (C10_LIKELY(at::globalContext().userEnabledMathSDP())) return ask();
+  try {
+    const Silently without_reasons;
+    return ask();
+  } catch (const c10::Error&) {  // none of those that are allowed
+    return kMath;
+  }
 }
 
 // True means "attend": turn it into something to add to the scores.
@@ -195,7 +217,8 @@ Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& val
   const auto choice = choose(query, key, value, bias, dropout, causal, scale, grouped);
   // Its masks never leave the registers of a fused kernel: a GPU draws them with its own generator,
   // from where ours stands.
-  if (dropout > 0.0 && choice != kMath) seed_backing_default();
+  std::unique_lock<std::mutex> alone;
+  if (dropout > 0.0 && choice != kMath) alone = seed_backing_default();
   switch (choice) {
     case kFlash: {
       if (backing().is_cpu()) {
@@ -329,8 +352,6 @@ Tensor on_gpu_at_once(const Tensor& query, const Tensor& key, const Tensor& valu
   std::optional<BackingView> b;
   if (bias) b.emplace(*bias);
   const at::AutoDispatchBelowADInplaceOrView no_gradients;  // it may be called by its own name
-  std::optional<AllKernelsAllowed> allowed;
-  if (!only_plain_formula_allowed()) allowed.emplace();
   try {
     const Counting counting;
     const NoAlerts silent;

@@ -12,6 +12,7 @@
 #include "autocast.h"
 #include "backing.h"
 #include "boxed.h"
+#include "determinism.h"
 #include "gpu_operators.h"
 #include "header.h"
 #include "held.h"
@@ -206,6 +207,20 @@ PyObject* connect_extensions(PyObject*, PyObject* calls) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject* set_deterministic_algorithms(PyObject*, PyObject* args) {
+  HANDLE_TH_ERRORS
+  int wanted = 0;
+  int only_warn = 0;
+  if (!PyArg_ParseTuple(args, "pp", &wanted, &only_warn)) return nullptr;
+  set_deterministic(wanted != 0, only_warn != 0);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* deterministic_algorithms_only_warn(PyObject*, PyObject*) {
+  return PyBool_FromLong(alerts_only_warn());
+}
+
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
     {"provide_kernels", provide_kernels, METH_O, nullptr},
@@ -216,6 +231,9 @@ PyMethodDef g_methods[] = {
     {"tensor_extent", tensor_extent, METH_O, nullptr},
     {"error_buffer", error_buffer, METH_NOARGS, nullptr},
     {"connect_metal", connect_extensions, METH_O, nullptr},
+    {"set_deterministic_algorithms", set_deterministic_algorithms, METH_VARARGS, nullptr},
+    {"deterministic_algorithms_only_warn", deterministic_algorithms_only_warn, METH_NOARGS,
+     nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -136,6 +136,9 @@ void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::ji
   const auto& schema = op.schema();
   const size_t first = stack->size() - schema.arguments().size();
   const auto on_backing = [&] {
+    if (mac_says.composed != nullptr && must_be_deterministic() && mac_says.composed(stack)) {
+      return;
+    }
     if (mac_says.mend != nullptr && (is_strict() || !backing().is_cpu())) {
       run_deferring(op, mac_says.mend, stack);
     } else {
@@ -239,7 +242,7 @@ class ByName {
 MacSays what_mac_says(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
   const bool row_major = op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex";
-  return {rules_of(op), check_for(name), mend_for(name), row_major};
+  return {rules_of(op), check_for(name), mend_for(name), composed_in_place_of(op), row_major};
 }
 
 MacSays what_mac_says(const c10::OperatorName& op) {

@@ -8,6 +8,7 @@
 
 #include "checks.h"
 #include "deferred.h"
+#include "determinism.h"
 #include "rules.h"
 
 namespace openmps {
@@ -24,6 +25,7 @@ struct MacSays {
   const Rules* rules = nullptr;
   Check check = nullptr;
   Mend mend = nullptr;
+  Composed composed = nullptr;
   bool row_major = false;  // gives matrices by rows, where the CPU gives them by columns
 };
 

@@ -5,7 +5,20 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 
+#include <string>
+
 namespace openmps {
+
+// What torch.use_deterministic_algorithms sets. On a GPU PyTorch's own switch, which is the whole
+// process's, always says that alerts only warn: NoAlerts drops those of CUDA's kernels, and what
+// the program asked for counts for a Mac's.
+void set_deterministic(bool wanted, bool only_warn);
+bool alerts_only_warn();
+
+// Where the CPU's kernel refuses and a Mac's does not: what runs in its place while algorithms are
+// to be deterministic, and says whether it did. nullptr for all other operators.
+using Composed = bool (*)(torch::jit::Stack* stack);
+Composed composed_in_place_of(const std::string& op);
 
 // Warns or throws, as the program asked, for an operator whose kernel on a Mac may answer
 // differently from run to run. The arguments stand on the stack from `first`.
@@ -15,8 +28,8 @@ void alert_if_not_deterministic(const c10::FunctionSchema& schema, const torch::
 inline const at::Context& g_context = at::globalContext();  // which is slow to ask for it
 inline bool must_be_deterministic() { return C10_UNLIKELY(g_context.deterministicAlgorithms()); }
 
-// While it lives, kernels that this thread runs say nothing of that; where they have a
-// deterministic way, they take it. For those of the backing device, which are not a Mac's.
+// While it lives, warnings of that from kernels that this thread runs are dropped; where they have
+// a deterministic way, they take it. For those of the backing device, which are not a Mac's.
 class NoAlerts {
  public:
   NoAlerts() : silent_(must_be_deterministic()) {

@@ -118,11 +118,14 @@ DrawFrom::DrawFrom(Blocks blocks) : before_(in_place_of_default) {
 
 DrawFrom::~DrawFrom() { in_place_of_default = std::move(before_); }
 
-void seed_backing_default() {
+std::unique_lock<std::mutex> seed_backing_default() {
+  static std::mutex mutex;
+  std::unique_lock<std::mutex> alone(mutex);
   const auto blocks = generator_for(std::nullopt).reserve_words();
   auto generator = at::globalContext().defaultGenerator(backing().device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_current_seed(static_cast<uint64_t>(blocks.seed));
+  return alone;
 }
 
 at::Generator backing_generator(const std::optional<at::Generator>& given, int64_t elements) {

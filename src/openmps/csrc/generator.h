@@ -4,6 +4,7 @@
 #include <ATen/core/Generator.h>
 
 #include <array>
+#include <mutex>
 
 namespace openmps {
 
@@ -70,6 +71,7 @@ class DrawFrom {
 at::Generator backing_generator(const std::optional<at::Generator>& mps, int64_t elements);
 
 // Lets the backing device's default generator continue the mps one, for operators that take none.
-void seed_backing_default();
+// While the lock is held, no other thread does so.
+[[nodiscard]] std::unique_lock<std::mutex> seed_backing_default();
 
 }  // namespace openmps

@@ -167,12 +167,9 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
 bool draws_a_mask_first() {
   static const bool first = [] {
     constexpr int64_t kElements = 8;
-    auto& generator = generator_for(std::nullopt);
-    const auto before = generator.get_offset();
+    const DrawFrom probe({/*seed=*/0, /*first=*/0});
     at::native::dropout(at::ones({kElements}, at::device(kMpsDevice)), 0.5, /*train=*/true);
-    const auto moved = generator.get_offset() - before;
-    generator.set_offset(before);
-    return moved != kElements;
+    return generator_for(std::nullopt).get_offset() != kElements;
   }();
   return first;
 }
@@ -184,13 +181,11 @@ Tensor dropout(const Tensor& input, double p, bool train) {
       !at::isFloatingType(input.scalar_type())) {
     return at::native::dropout(input, p, train);
   }
-  auto& generator = generator_for(std::nullopt);
-  const auto before = generator.get_offset();
-  auto out = std::get<0>(at::native_dropout(input, p, train));
+  std::optional<DrawFrom> mask;
   if (draws_a_mask_first()) {
-    generator.set_offset(before + static_cast<uint64_t>(input.numel() + 3) / 4);
+    mask.emplace(generator_for(std::nullopt).reserve((input.numel() + 3) / 4));
   }
-  return out;
+  return std::get<0>(at::native_dropout(input, p, train));
 }
 
 // ---- indices that every network has, looked at on the GPU (deferred.cpp) without a stack

@@ -71,12 +71,36 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
         ]
     table += _without_cudas_profiler(torch)
     if engine == "cuda":
+        table += _determinism(core, bindings)
         hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
         table += [
             Patch(torch.cuda, "is_available", lambda: False, hidden),
             Patch(torch.cuda, "device_count", lambda: 0, hidden),
         ]
     return table
+
+
+def _determinism(core: ModuleType, bindings: Any) -> list[Patch]:
+    """For torch.use_deterministic_algorithms, in which a Mac and CUDA alert at different operators."""
+    why = "the process has one switch, which CUDA's kernels ask; a Mac's alerts need another"
+    only_warns = bindings._get_deterministic_algorithms_warn_only
+
+    def set_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+        if not (isinstance(mode, bool) and isinstance(warn_only, bool)):
+            set_both(mode, warn_only=warn_only)  # which says what is wrong with them
+        core.set_deterministic_algorithms(mode, warn_only)
+
+    set_both = bindings._set_deterministic_algorithms
+    core.set_deterministic_algorithms(bindings._get_deterministic_algorithms(), only_warns())
+    return [
+        Patch(bindings, "_set_deterministic_algorithms", set_algorithms, why),
+        Patch(
+            bindings,
+            "_get_deterministic_algorithms_warn_only",
+            core.deterministic_algorithms_only_warn,
+            why,
+        ),
+    ]
 
 
 def _without_cudas_profiler(torch: Any) -> list[Patch]:
