@@ -3,7 +3,7 @@ target triple = "x86_64-unknown-linux-gnu"
 
 %struct.Large = type { [9 x float] }
 
-; Function Attrs: nounwind null_pointer_is_valid
+; Function Attrs: nounwind null_pointer_is_valid safestack
 define void @openmps_thread(ptr noundef readonly captures(none) %0, ptr noundef readnone captures(none) %1, i32 noundef %2, i32 noundef %3, i32 noundef %4, i32 noundef %5, i32 noundef %6) local_unnamed_addr #0 {
   %8 = alloca %struct.Large, align 4
   %9 = load ptr, ptr %0, align 1
@@ -49,7 +49,7 @@ define void @openmps_thread(ptr noundef readonly captures(none) %0, ptr noundef 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
 declare void @llvm.lifetime.start.p0(ptr captures(none)) #1
 
-; Function Attrs: nofree noinline norecurse nosync nounwind null_pointer_is_valid memory(argmem: readwrite)
+; Function Attrs: nofree noinline norecurse nosync nounwind null_pointer_is_valid safestack memory(argmem: readwrite)
 define internal fastcc void @_ZL5grown5Largesb(ptr dead_on_unwind noalias writable writeonly sret(%struct.Large) align 1 captures(none) %0, ptr noundef byval(%struct.Large) align 1 captures(none) %1, i16 noundef signext %2, i1 noundef zeroext %3) unnamed_addr #2 {
   %5 = icmp slt i16 %2, 2
   br i1 %5, label %tailrecurse._crit_edge, label %tailrecurse
@@ -83,9 +83,9 @@ declare void @llvm.lifetime.end.p0(ptr captures(none)) #1
 ; Function Attrs: convergent nounwind null_pointer_is_valid
 declare void @openmps_simdgroup_barrier() local_unnamed_addr #4
 
-attributes #0 = { nounwind null_pointer_is_valid "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
+attributes #0 = { nounwind null_pointer_is_valid safestack "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
 attributes #1 = { mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite) }
-attributes #2 = { nofree noinline norecurse nosync nounwind null_pointer_is_valid memory(argmem: readwrite) "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
+attributes #2 = { nofree noinline norecurse nosync nounwind null_pointer_is_valid safestack memory(argmem: readwrite) "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
 attributes #3 = { mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite) }
 attributes #4 = { convergent nounwind null_pointer_is_valid "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
 attributes #5 = { nounwind }

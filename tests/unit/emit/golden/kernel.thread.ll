@@ -21,7 +21,7 @@ $_ZN3msl13openmps_entry5zerosE = comdat any
 @_ZZN3mslL1fEPNS_4CellEPKNS_14openmps_vector3vecIDF16_Li4EEEPKlRKiPNS_5metal6atomicIiEEPcjjE25openmps_storage_of_shared = internal thread_local global %"struct.msl::openmps_threadgroup" zeroinitializer, align 16
 @llvm.compiler.used = appending global [1 x ptr] [ptr @_ZZN3mslL1fEPNS_4CellEPKNS_14openmps_vector3vecIDF16_Li4EEEPKlRKiPNS_5metal6atomicIiEEPcjjE25openmps_storage_of_shared], section "llvm.metadata"
 
-; Function Attrs: nounwind null_pointer_is_valid
+; Function Attrs: nounwind null_pointer_is_valid safestack
 define void @openmps_thread(ptr noundef readonly captures(none) %0, ptr noundef readonly captures(none) %1, i32 noundef %2, i32 noundef %3, i32 noundef %4, i32 noundef %5, i32 noundef %6) local_unnamed_addr #0 {
 _ZN3msl14openmps_vector10packed_vecIfLi3EEC2ERKNS0_3vecIfLi3EEE.exit:
   %7 = alloca [4 x float], align 16
@@ -173,7 +173,7 @@ declare void @openmps_threadgroup_barrier() local_unnamed_addr #3
 ; Function Attrs: convergent nounwind null_pointer_is_valid
 declare float @openmps_reduce_add_f32(float noundef) local_unnamed_addr #3
 
-attributes #0 = { nounwind null_pointer_is_valid "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
+attributes #0 = { nounwind null_pointer_is_valid safestack "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
 attributes #1 = { mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite) }
 attributes #2 = { mustprogress nocallback nofree nosync nounwind speculatable willreturn memory(none) }
 attributes #3 = { convergent nounwind null_pointer_is_valid "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }

@@ -7,7 +7,7 @@ target triple = "x86_64-unknown-linux-gnu"
 @_ZL5table = internal constant [4 x float] [float 1.000000e+00, float 2.000000e+00, float 4.000000e+00, float 8.000000e+00], align 16
 @_ZL5cells = internal thread_local global [64 x i32] zeroinitializer, align 16
 
-; Function Attrs: nounwind null_pointer_is_valid
+; Function Attrs: nounwind null_pointer_is_valid safestack
 define void @openmps_thread(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3, i32 noundef %4, i32 noundef %5, i32 noundef %6) #0 {
   %8 = alloca ptr, align 8
   %9 = alloca ptr, align 8
@@ -30,7 +30,7 @@ define void @openmps_thread(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 
   ret void
 }
 
-; Function Attrs: nounwind null_pointer_is_valid
+; Function Attrs: nounwind null_pointer_is_valid safestack
 define internal void @_ZL3runPKN7openmps6LaunchEPKNS_11ThreadgroupEj(ptr noundef %0, ptr noundef %1, i32 noundef %2) #0 {
   %4 = alloca ptr, align 8
   %5 = alloca ptr, align 8
@@ -324,7 +324,7 @@ declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull) #4
 ; Function Attrs: convergent nounwind null_pointer_is_valid
 declare void @openmps_threadgroup_barrier() #5
 
-attributes #0 = { nounwind null_pointer_is_valid "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
+attributes #0 = { nounwind null_pointer_is_valid safestack "min-legal-vector-width"="0" "no-trapping-math"="true" "probe-stack"="inline-asm" "stack-protector-buffer-size"="8" "target-cpu"="x86-64-v3" "target-features"="+avx,+avx2,+bmi,+bmi2,+cmov,+crc32,+cx16,+cx8,+f16c,+fma,+fxsr,+lzcnt,+mmx,+movbe,+popcnt,+sahf,+sse,+sse2,+sse3,+sse4.1,+sse4.2,+ssse3,+x87,+xsave" }
 attributes #1 = { nocallback nofree nosync nounwind willreturn memory(argmem: readwrite) }
 attributes #2 = { nocallback nofree nounwind willreturn memory(argmem: readwrite) }
 attributes #3 = { nocallback nofree nounwind willreturn memory(argmem: write) }
