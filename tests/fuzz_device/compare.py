@@ -1,0 +1,242 @@
+"""Whether what mps showed is what the CPU showed. What may differ stands in `EXPLAINED`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+from .observe import Outcome, Seen
+from .program import Program, Step, Var
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """step: the number of the step that shows it; -1: only the end of the program did."""
+
+    step: int
+    what: str  # in a word: "bits", "stride", "error", ...
+    text: str
+
+
+# A Mac refuses where the CPU computes; what it says then. Everything else is a difference.
+REFUSALS = re.compile(
+    r"\bMPS\b|_mps\b|MPSGraph|Metal|"
+    r"not implemented for|not supported|unsupported|"
+    r"(does not|doesn't|only|Only|currently only) (be )?(support|float)|supported only|only supported|"
+    r"currently requires contiguous|cannot be converted to type double|"
+    r"Expected all tensors to be on the same device"
+)
+
+
+def compare(
+    program: Program, on_cpu: Outcome, on_mps: Outcome, *, strict: bool
+) -> Difference | None:
+    """strict: whether refusals of a Mac's hold."""
+    for number, step in enumerate(program.steps):
+        failed = [f for f in (on_cpu.failure, on_mps.failure) if f and f.step == number]
+        if failed:
+            return _compare_failures(number, on_cpu, on_mps, strict=strict)
+        wanted, got = on_cpu.after[number], on_mps.after[number]
+        if len(wanted[0]) != len(got[0]):
+            return Difference(
+                number, "results", f"{len(got[0])} tensors, the CPU gives {len(wanted[0])}"
+            )
+        for a, b in zip(wanted[0], got[0], strict=True):
+            found = difference(a, b, close=_tolerance(program, number))
+            if found:
+                return Difference(number, *found)
+        if repr(wanted[1]) != repr(got[1]):
+            plain = (repr(got[1]).replace("mps:0", "cpu"), repr(wanted[1]))
+            if plain[0] != plain[1]:
+                return Difference(number, "value", f"{got[1]}, the CPU gives {wanted[1]}")
+    for var, seen in on_cpu.end.items():
+        found = difference(seen, on_mps.end[var], close=_tolerance(program, len(program.steps)))
+        if found:
+            return Difference(-1, found[0], f"{var} in the end: {found[1]}")
+    return None
+
+
+def _compare_failures(
+    number: int, on_cpu: Outcome, on_mps: Outcome, *, strict: bool
+) -> Difference | None:
+    cpu, mps = on_cpu.failure, on_mps.failure
+    if mps is None or (cpu is not None and cpu.step < mps.step):
+        assert cpu is not None
+        return Difference(number, "accepted", f"the CPU raises {cpu.kind}: {_line(cpu.text)}")
+    if cpu is None or mps.step < cpu.step:
+        if strict and REFUSALS.search(mps.text):
+            return None
+        return Difference(number, "raises", f"{mps.kind}: {_line(mps.text)}")
+    if cpu.kind != mps.kind and not (strict and REFUSALS.search(mps.text)):
+        return Difference(
+            number,
+            "error",
+            f"{mps.kind}: {_line(mps.text)}; the CPU raises {cpu.kind}: {_line(cpu.text)}",
+        )
+    return None
+
+
+def difference(
+    cpu: Seen, mps: Seen, close: tuple[float, float] | None = None
+) -> tuple[str, str] | None:
+    """close: rtol and atol, where the bits may differ."""
+    for what in ("dtype", "size", "stride", "offset", "flags", "version", "alias"):
+        wanted, got = getattr(cpu, what), getattr(mps, what)
+        if wanted != got:
+            return what, f"{what} {got}, the CPU gives {wanted}"
+    if cpu.bits is None or mps.bits is None or same_bits(cpu.bits, mps.bits):
+        return None
+    if close is not None and near(cpu.bits, mps.bits, *close):
+        return None
+    return "bits", _first_difference(cpu.bits, mps.bits)
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Not-a-numbers are one: which one comes out is nobody's promise."""
+    if a.is_complex():
+        a, b = torch.view_as_real(a), torch.view_as_real(b)
+    if a.is_quantized or a.element_size() not in _INTEGERS or a.dtype == torch.bool:
+        return torch.equal(a, b)
+    as_integers = _INTEGERS[a.element_size()]
+    same = a.view(as_integers) == b.view(as_integers)
+    if a.is_floating_point():
+        same |= a.isnan() & b.isnan()
+    return bool(same.all())
+
+
+def near(a: torch.Tensor, b: torch.Tensor, rtol: float, atol: float) -> bool:
+    if not (a.is_floating_point() or a.is_complex()):
+        return False
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    return torch.allclose(a.to(wide), b.to(wide), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _first_difference(cpu: torch.Tensor, mps: torch.Tensor) -> str:
+    if cpu.is_quantized:
+        return "other elements"
+    wrong = (cpu != mps) & ~((cpu != cpu) & (mps != mps))
+    at = wrong.nonzero()[:1].tolist()
+    if not at:
+        return "a zero of another sign"
+    place = tuple(at[0])
+    return f"at {list(place)}: {mps[place].item()}, the CPU gives {cpu[place].item()}"
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0][:300]
+
+
+# ---- what may differ, and why (docs/fidelity.md tells it to users)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """functions: a pattern for the steps that begin it. what: which differences; "close": numbers."""
+
+    functions: str
+    what: str
+    why: str
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+def _names(*names: str) -> str:
+    return rf"(^|[.\['\"])({'|'.join(map(re.escape, names))})_?($|['\"\]()])"
+
+
+EXPLAINED = [
+    Explanation(
+        _names("lu", "lu_factor", "lu_factor_ex", "solve", "solve_ex", "linalg.lu_factor"),
+        "stride",
+        "a Mac gives these matrices by rows, the CPU by columns",
+    ),
+    Explanation(
+        _names("logdet", "slogdet", "linalg.slogdet", "linalg.det", "linalg.eig", "tensordot", "inner"),
+        "stride",
+        "gradients through a matrix that lies by rows, or through another product",
+    ),
+    Explanation(
+        _names("scaled_dot_product_attention"),
+        "stride",
+        "with gradients a Mac computes the plain formula",
+    ),
+    Explanation(_names("bincount"), "dtype", "a Mac counts in int32, weighted or not"),
+    Explanation(
+        _names("inner", "tensordot"), "close", "one product here, another one on the CPU", 1e-3, 1e-3
+    ),
+    Explanation(
+        _names("scaled_dot_product_attention"), "close", "another formula", 2e-2, 2e-2
+    ),
+    Explanation(
+        _names("linalg.lstsq", "linalg.lstsq.grad_oriented", "lstsq"),
+        "close",
+        "the CPU's driver is chosen by name, a Mac has one",
+        1e-3,
+        1e-3,
+    ),
+    Explanation(
+        _names("grid_sample", "grid_sampler_2d", "grid_sampler_3d"),
+        "bits",
+        "half precision is computed in float32, coordinates too: a neighbour may be chosen",
+    ),
+    Explanation(_names("renorm"), "bits", "another formula for its gradient"),
+    Explanation(
+        _names("linear_cross_entropy"),
+        "bits",
+        "written in Python, with another precision for every kind of device",
+    ),
+    Explanation(
+        r".", "version", "PyTorch resizes `out` through an operator, everywhere but on the CPU"
+    ),
+    Explanation(
+        _names("median", "nanmedian"), "bits", "the CPU's median of no integers is undefined"
+    ),
+    Explanation(
+        _names("embedding", "embedding_bag"),
+        "raises",
+        "a Mac's fallback writes its results back, and cannot where they overlap",
+    ),
+    Explanation(_names("lu_solve"), "size", "for Macs torch registers it in Python"),
+    Explanation(
+        _names("max_pool1d"), "bits", "the CPU's ignores that its input is a negative view"
+    ),
+    Explanation(r".", "accepted", "a Mac has kernels for booleans where the CPU has none"),
+    Explanation(_names("conj_physical"), "raises", "a Mac's has no kernel, either"),
+]
+
+
+def _tolerance(program: Program, number: int) -> tuple[float, float] | None:
+    """From the steps that led there, the last included."""
+    found = [
+        (e.rtol, e.atol)
+        for step in program.steps[: number + 1]
+        for e in explanations(step)
+        if e.what == "close"
+    ]
+    return max(found) if found else None
+
+
+def explanations(step: Step) -> Iterable[Explanation]:
+    for each in EXPLAINED:
+        if re.search(each.functions, _all_of(step)):
+            yield each
+
+
+def is_explained(program: Program, found: Difference) -> bool:
+    steps = program.steps if found.step < 0 else program.steps[: found.step + 1]
+    return any(e.what == found.what for step in steps for e in explanations(step))
+
+
+def _all_of(step: Step) -> str:
+    return step.function
+
+
+def variables_of(program: Program) -> set[Var]:
+    return {given.var for given in program.inputs} | {
+        var for step in program.steps for var in step.results
+    }
