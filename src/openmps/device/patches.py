@@ -54,6 +54,12 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
             _only_in(_cpp_embed_headers._embed_headers),
             "torch.mps.compile_shader would read any file that a shader includes",
         ),
+        Patch(
+            bindings,
+            "_select_conv_backend",
+            _conv_backends(bindings),
+            "its answer for mps is " + mac_only + "; fake convolutions are laid out by it",
+        ),
         Patch(bindings, "_mps_loadMetalllib", _refuse_bytes, mac_only),
         Patch(bindings, "_mps_loadMetallibFromPath", _refuse_path, mac_only),
         Patch(
@@ -81,7 +87,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
 
 
 def _determinism(core: ModuleType, bindings: Any) -> list[Patch]:
-    """For torch.use_deterministic_algorithms, in which a Mac and CUDA alert at different operators."""
+    """Of torch.use_deterministic_algorithms: a Mac and CUDA alert at different operators."""
     why = "the process has one switch, which CUDA's kernels ask; a Mac's alerts need another"
     only_warns = bindings._get_deterministic_algorithms_warn_only
 
@@ -101,6 +107,22 @@ def _determinism(core: ModuleType, bindings: Any) -> list[Patch]:
             why,
         ),
     ]
+
+
+def _conv_backends(bindings: Any) -> Callable[..., Any]:
+    select = bindings._select_conv_backend
+    # torch 2.13 spells one of them with a comma.
+    backends = {name.strip(","): value for name, value in bindings._ConvBackend.__members__.items()}
+
+    def select_conv_backend(input: Any, *args: Any, **kwargs: Any) -> Any:
+        chosen = select(input, *args, **kwargs)
+        if input.device.type != "mps" or chosen == backends["Empty"]:
+            return chosen
+        # After input and weight: bias, stride, padding, dilation, transposed.
+        transposed = kwargs["transposed"] if "transposed" in kwargs else args[5]
+        return backends["MpsTranspose" if transposed else "Mps"]
+
+    return select_conv_backend
 
 
 def _without_cudas_profiler(torch: Any) -> list[Patch]:
