@@ -186,7 +186,9 @@ class _Maker:
 
     def shape(self) -> tuple[int, ...]:
         sizes = (0, 1, 1, 2, 3, 3, 4, 5, 7, 8, 16)
-        return tuple(self.random.choice(sizes) for _ in range(self.random.choice((0, 1, 2, 2, 3, 4))))
+        return tuple(
+            self.random.choice(sizes) for _ in range(self.random.choice((0, 1, 2, 2, 3, 4)))
+        )
 
     def values(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         if dtype == torch.bool:
@@ -205,7 +207,9 @@ class _Maker:
         """The same values, or some of them, elsewhere in memory."""
         tensor = self.variables[var]
         dims = tensor.dim()
-        layout = self.random.choice(("", "", "", "turned", "apart", "behind", "spread", "last", "flag"))
+        layout = self.random.choice(
+            ("", "", "", "turned", "apart", "behind", "spread", "last", "flag")
+        )
         if not tensor.numel():
             return var
         if layout == "turned" and dims >= 2:
@@ -228,9 +232,9 @@ class _Maker:
             (one,) = self.add_step("torch.narrow", var, dim, 0, 1)
             return self.add_step("torch.Tensor.expand", one, tuple(tensor.shape))[0]
         if layout == "last" and dims == 4:
-            return self.add_step(
-                "torch.Tensor.contiguous", var, memory_format=torch.channels_last
-            )[0]
+            return self.add_step("torch.Tensor.contiguous", var, memory_format=torch.channels_last)[
+                0
+            ]
         if layout == "flag":
             if tensor.is_complex():
                 return self.add_step("torch.conj", var)[0]
@@ -335,12 +339,17 @@ class _Maker:
         var = self.some()
         function = self.random.choice(REDUCTIONS)
         dims = self.variables[var].dim()
-        if dims == 0 or (self.random.random() < 0.3 and function not in ("torch.cumsum", "torch.softmax")):
+        if dims == 0 or (
+            self.random.random() < 0.3 and function not in ("torch.cumsum", "torch.softmax")
+        ):
             self.add_step(function, var, may_fail=True)
             return
         dim = self.random.randrange(-dims, dims)
         kwargs: dict[str, Any] = {"dim": dim}
-        if function in ("torch.sum", "torch.amax", "torch.mean", "torch.std") and self.random.random() < 0.5:
+        if (
+            function in ("torch.sum", "torch.amax", "torch.mean", "torch.std")
+            and self.random.random() < 0.5
+        ):
             kwargs["keepdim"] = True
         self.add_step(function, var, may_fail=True, **kwargs)
 
@@ -413,7 +422,9 @@ class _Maker:
             self.add_step("torch.Tensor.fill_", var, self.number(tensor), may_fail=True)
         elif way < 0.5 and tensor.dim():
             index = self.index_for(tensor)
-            self.add_step("torch.Tensor.__setitem__", var, index, self.number(tensor), may_fail=True)
+            self.add_step(
+                "torch.Tensor.__setitem__", var, index, self.number(tensor), may_fail=True
+            )
         else:
             if self.random.random() < 0.4:
                 other = self.number(tensor)
@@ -464,7 +475,9 @@ class _Maker:
         var = self.some(lambda t: t.is_floating_point() and t.dim() > 0)
         if self.differentiates:
             raise Refused
-        way = self.random.choice(("vmap", "grad", "jvp", "vjp", "jacrev", "jacfwd", "hessian", "vmap grad"))
+        way = self.random.choice(
+            ("vmap", "grad", "jvp", "vjp", "jacrev", "jacfwd", "hessian", "vmap grad")
+        )
         if self.variables[var].numel() > 64 and way in ("jacrev", "jacfwd", "hessian"):
             raise Refused
         summed = f"lambda x: {function}(x).sum()"
@@ -519,7 +532,13 @@ def _expression_for(function: Any, name: str, attribute: str) -> str:
 
 
 def _find_expression(function: Any, name: str, attribute: str) -> str:
-    for prefix in ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch._C._nn."):
+    for prefix in (
+        "torch.",
+        "torch.nn.functional.",
+        "torch.Tensor.",
+        "torch.special.",
+        "torch._C._nn.",
+    ):
         for word in (name, getattr(function, "__name__", "")):
             expression = prefix + word.removeprefix("nn.functional.")
             try:

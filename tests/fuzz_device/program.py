@@ -105,7 +105,6 @@ class Program:
         inputs = tuple(given for given in self.inputs if given.var in used)
         return Program(inputs, tuple(kept), self.name)
 
-
     def without_only(self, removed: Step) -> Program:
         """With those that need its results, which must then be given others."""
         return Program(self.inputs, tuple(s for s in self.steps if s is not removed), self.name)
