@@ -209,10 +209,13 @@ EXPLAINED = [
         _names("svd"), "fake", "on a Mac it is one operator of the CPU, whose gradient is another"
     ),
     Explanation(_names("renorm"), "bits", "another formula for its gradient"),
-    Explanation(
-        _names("linear_cross_entropy"),
-        "bits",
-        "written in Python, with another precision for every kind of device",
+    *(
+        Explanation(
+            _names("linear_cross_entropy"),
+            what,
+            "written in Python, with another precision and other steps for every kind of device",
+        )
+        for what in ("bits", "version")
     ),
     Explanation(
         "^out=", "version", "PyTorch resizes `out` through an operator, everywhere but on the CPU"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
@@ -37,6 +38,31 @@ def test_a_convolution_is_channels_last_if_one_of_its_inputs_is(
     assert result.is_contiguous() is not expected
     plain = convolve(dimensions, input_last=False, weight_last=False)
     torch.testing.assert_close(result, plain)
+
+
+def test_every_other_channel_of_channels_last_is_not_channels_last() -> None:
+    data = made(2, 6, 5, 5).contiguous(memory_format=torch.channels_last)[:, ::2].requires_grad_()
+    weight = made(4, 3, 3, 3).requires_grad_()
+    result = F.conv2d(data, weight)
+    assert result.is_contiguous()
+    torch.testing.assert_close(result, F.conv2d(data.contiguous(), weight))
+    gradients = torch.autograd.grad(result.sum(), (data, weight))
+    assert all(gradient.is_contiguous() for gradient in gradients)
+    on_cpu = [t.detach().cpu().contiguous().requires_grad_() for t in (data, weight)]
+    expected = torch.autograd.grad(F.conv2d(*on_cpu).sum(), on_cpu)
+    for gradient, wanted in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient.cpu(), wanted)
+    with FakeTensorMode() as mode:
+        predicted = F.conv2d(mode.from_tensor(data), mode.from_tensor(weight))
+    assert predicted.stride() == result.stride()
+
+
+def test_complex_convolutions_are_laid_out_as_predicted() -> None:
+    data = made(2, 3, 5, 5).to(torch.complex64)
+    weight = made(4, 3, 3, 3).to(torch.complex64).contiguous(memory_format=torch.channels_last)
+    with FakeTensorMode() as mode:
+        predicted = F.conv2d(mode.from_tensor(data), mode.from_tensor(weight))
+    assert F.conv2d(data, weight).stride() == predicted.stride()
 
 
 @pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.avg_pool2d(x, 2)])

@@ -71,6 +71,18 @@ REFUSED = {
         lambda: torch.vdot(TABLE[0], HALF[0]),
         "dot : expected both vectors to have same dtype, but found Float and Half",
     ),
+    "addr_, not a matrix": (
+        lambda: torch.zeros((), device="mps").addr_(TABLE[0], TABLE[0]),
+        "tensors must be 2-D",
+    ),
+    "addr_, rows": (
+        lambda: torch.zeros(1, 4, device="mps").addr_(TABLE[:, 0], TABLE[0]),
+        "vec1_ dim 0 must match vec1 dim 0",
+    ),
+    "addr_, columns": (
+        lambda: torch.zeros(3, 1, device="mps").addr_(TABLE[:, 0], TABLE[0]),
+        "vec1_ dim 1 must match vec2 dim 0",
+    ),
     "linear, input": (
         lambda: F.linear(WHOLE, WHOLE),
         "MPS device does not support linear for non-float inputs",

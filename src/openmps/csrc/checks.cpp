@@ -250,6 +250,20 @@ void check_factors(const FunctionSchema& schema, IValue* arguments) {
   }
 }
 
+// In place, no dimension is added.
+void check_addr(const FunctionSchema& schema, IValue* arguments) {
+  check_factors(schema, arguments);
+  const auto count = schema.arguments().size();
+  if (schema.arguments().back().name() != "out") return;
+  const auto& self = arguments[0].toTensor();
+  const auto& vec1 = arguments[1].toTensor();
+  const auto& vec2 = arguments[2].toTensor();
+  if (!self.is_same(arguments[count - 1].toTensor()) || vec1.dim() != 1 || vec2.dim() != 1) return;
+  TORCH_CHECK(self.dim() == 2, "tensors must be 2-D");
+  TORCH_CHECK(self.size(0) == vec1.size(0), "vec1_ dim 0 must match vec1 dim 0");
+  TORCH_CHECK(self.size(1) == vec2.size(0), "vec1_ dim 1 must match vec2 dim 0");
+}
+
 void check_lu(const FunctionSchema& schema, IValue* arguments) {
   TORCH_CHECK(named(schema, arguments, "pivot").toBool(),
               "linalg.lu_factor(): MPS doesn't allow pivot == False.");
@@ -316,7 +330,7 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::bmm", check_bmm},
     {"aten::addmm", check_factors},
     {"aten::addmv", check_factors},
-    {"aten::addr", check_factors},
+    {"aten::addr", check_addr},
     {"aten::dot", check_dot},
     {"aten::vdot", check_dot},
     {"aten::_softmax", check_softmax},

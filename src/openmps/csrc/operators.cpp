@@ -118,13 +118,55 @@ void add_narrow(torch::Library& library) {
   add<Op, Narrow<Op, kHeld, kRounded>>(library);
 }
 
-// The gradient of what was shown to a convolution as bfloat16 is shown as float32 in its turn.
+// What a Mac's convolution takes for channels last lies so to the stride. The backing device goes
+// by the order of strides, and would lay results out for every other channel of such a tensor, too.
+bool is_spread(const at::Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return (impl->is_strides_like_channels_last() || impl->is_strides_like_channels_last_3d()) &&
+         tensor.suggest_memory_format(/*channels_last_strides_exact_match=*/true) ==
+             at::MemoryFormat::Contiguous;
+}
+
+bool lies_channels_last(const at::Tensor& tensor) {
+  return tensor.suggest_memory_format(/*channels_last_strides_exact_match=*/true) !=
+         at::MemoryFormat::Contiguous;
+}
+
+// Both contiguous if one of them is spread and none channels last.
+struct ConvolutionLayout {
+  ConvolutionLayout(const at::Tensor& input, const at::Tensor& weight) {
+    if (C10_LIKELY(!is_spread(input) && !is_spread(weight))) return;
+    if (lies_channels_last(input) || lies_channels_last(weight)) return;
+    copies.emplace(input.contiguous(), weight.contiguous());
+  }
+  std::optional<std::pair<at::Tensor, at::Tensor>> copies;
+};
+
+template <class Op, class Signature = typename Op::schema>
+struct Convolution;
+template <class Op, class Result, class... Rest>
+struct Convolution<Op, Result(const at::Tensor&, const at::Tensor&, Rest...)> {
+  static Result run(const at::Tensor& input, const at::Tensor& weight, Rest... rest) {
+    const ConvolutionLayout laid(input, weight);
+    if (C10_LIKELY(!laid.copies)) return OnBacking<Op>::run(input, weight, rest...);
+    return OnBacking<Op>::run(laid.copies->first, laid.copies->second, rest...);
+  }
+};
+
 template <class Op, class Signature = typename Op::schema>
 struct ConvolutionBackward;
 template <class Op, class Result, class... Rest>
-struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, Rest...)> {
-  static Result run(const at::Tensor& gradient, const at::Tensor& input, Rest... rest) {
-    auto results = OnBacking<Op>::run(gradient, input, std::forward<Rest>(rest)...);
+struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                      Rest...)> {
+  static Result run(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
+                    Rest... rest) {
+    const ConvolutionLayout laid(input, weight);
+    if (C10_UNLIKELY(laid.copies.has_value())) {
+      return OnBacking<Op>::run(gradient.contiguous(), laid.copies->first, laid.copies->second,
+                                rest...);
+    }
+    auto results = OnBacking<Op>::run(gradient, input, weight, rest...);
+    // The gradient of what was shown to a convolution as bfloat16 is shown as float32 in its turn.
     if (C10_UNLIKELY(held::any()) && held::can_be_shown(input)) held::hold(std::get<0>(results));
     return results;
   }
@@ -208,7 +250,7 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add_narrow<at::_ops::hardswish_backward, 0b10, 0b01>(m);
   add_narrow<at::_ops::hardtanh_backward, 0b10, 0b01>(m);
   add_narrow<at::_ops::leaky_relu_backward, 0b10, 0b01>(m);
-  add<at::_ops::convolution>(m);
+  add<at::_ops::convolution, Convolution<at::_ops::convolution>>(m);
   add<at::_ops::convolution_backward, ConvolutionBackward<at::_ops::convolution_backward>>(m);
   add_narrow<at::_ops::max_pool2d_with_indices, 0b1>(m);
   add_narrow<at::_ops::max_pool2d_with_indices_backward, 0b10, 0b01>(m);
