@@ -8,6 +8,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -100,22 +101,24 @@ def _run_until_it_dies(
     command = [sys.executable, "-m", "fuzz_device.worker", str(first), str(count)]
     command += ["run" if way == "lifted" else way, *operators]
     seed = first
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-    )
-    assert process.stdout is not None
-    for line in _lines(process):
-        seed = line.get("seed", seed)
-        findings.programs[way] += "seed" in line
-        if "found" in line:
-            findings.add(way, line["found"])
-        if "done" in line:
-            process.wait()
-            return seed
-    process.kill()
-    assert process.stderr is not None
-    last = process.stderr.read().decode(errors="replace").strip().splitlines()[-1:]
-    how = f"exit status {process.wait()}: {''.join(last)}"
+    # Not a pipe: a worker that prints much would wait for somebody to read it.
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=errors, bufsize=0
+        )
+        for line in _lines(process):
+            seed = line.get("seed", seed)
+            findings.programs[way] += "seed" in line
+            if "found" in line:
+                findings.add(way, line["found"])
+            if "done" in line:
+                process.wait()
+                return seed
+        process.kill()
+        how = f"exit status {process.wait()}"
+        errors.seek(0)
+        last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+    how += f": {''.join(last)}"
     findings.add(way, {"what": "the process died", "name": f"seed {seed}", "text": how})
     return seed
 

@@ -178,6 +178,11 @@ EXPLAINED = [
         "stride",
         "with gradients a Mac computes the plain formula",
     ),
+    Explanation(
+        _names("convolution", *(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in "123")),
+        "stride",
+        "to a Mac channels last is what lies so to the stride, to the CPU what is ordered so",
+    ),
     Explanation(_names("bincount"), "dtype", "a Mac counts in int32, weighted or not"),
     Explanation(
         _names("inner", "tensordot"),
@@ -205,8 +210,11 @@ EXPLAINED = [
         "equal elements have no order, unless a stable one is asked for",
     ),
     Explanation(_names("ldl_solve"), "bits", "of pivots that no factorisation gives"),
-    Explanation(
-        _names("svd"), "fake", "on a Mac it is one operator of the CPU, whose gradient is another"
+    *(
+        Explanation(
+            _names("svd"), way, "on a Mac it is one operator of the CPU, whose gradient is another"
+        )
+        for way in ("fake", "symbolic", "export")
     ),
     Explanation(_names("renorm"), "bits", "another formula for its gradient"),
     *(
@@ -249,6 +257,10 @@ EXPLAINED = [
             "linalg.solve_ex",
             "solve_ex",
             "linalg.solve",
+            "slogdet",
+            "linalg.slogdet",
+            "logdet",
+            "linalg.det",
         ),
         "fake",
         "by rows on a Mac, by columns in what PyTorch predicts",
@@ -260,7 +272,12 @@ EXPLAINED = [
         text="^size",
     ),
     Explanation(
-        _names("native_layer_norm", "native_batch_norm", "_native_batch_norm_legit"),
+        _names(
+            "native_layer_norm",
+            "native_batch_norm",
+            "_native_batch_norm_legit",
+            "_batch_norm_with_update",
+        ),
         "fake",
         "in half precision PyTorch predicts statistics in float32, also for a Mac",
     ),

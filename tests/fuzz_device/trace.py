@@ -106,6 +106,8 @@ def _traced(program: Program, device: str, way: str) -> Difference | None:
         got = graph(*_inputs(program, device))
     except Exception as error:
         return Difference(-1, way, f"traced, {type(error).__name__}: {error}"[:300])
+    if len(wanted) != len(got):
+        return Difference(-1, way, f"traced: {len(got)} tensors, {len(wanted)} are made")
     for a, b in zip(wanted, got, strict=True):
         found = difference(_values(a), _values(b), close=(1e-4, 1e-5))
         if found:
@@ -127,7 +129,7 @@ def _function_of(program: Program) -> Callable[..., list[torch.Tensor]]:
         results: list[torch.Tensor] = []
         for step in program.steps:
             made = tensors_of(call(step, variables))
-            variables.update(zip(step.results, made, strict=True))
+            variables.update(zip(step.results, made, strict=False))
             results += made
         return results
 
