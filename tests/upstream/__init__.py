@@ -1,1 +1,1 @@
-"""PyTorch's own test_mps.py, run on our device: see scripts/upstream. Holds nothing of it."""
+"""PyTorch's own tests, run on our device: see scripts/upstream. Holds nothing of them."""

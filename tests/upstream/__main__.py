@@ -1,4 +1,4 @@
-"""Runs PyTorch's own test/test_mps.py on openmps' device and tells where it is no Mac."""
+"""Runs PyTorch's own tests on openmps' device and tells where it is no Mac."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from openmps.errors import OpenmpsError
-from openmps.mac.chips import parse_mac
+from openmps.mac.chips import Mac, parse_mac
 
 from . import processor
 from .cases import Case, select
@@ -27,6 +27,7 @@ from .progress import Progress
 from .report import as_json, differences, good_enough, table, tally
 from .results import Result, ResultsFile
 from .running import run_cases
+from .suites import GENERIC, OWN
 from .verdicts import Verdict, verdict
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,14 @@ def _options() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("pytorch", type=Path, help="a checkout of PyTorch, of the installed torch's release")
+    add(
+        "--suites",
+        nargs="+",
+        default=[OWN],
+        metavar="NAME",
+        help=f"files below test/, without their ending (default: {OWN}); 'generic' stands for "
+        f"those with tests for every device: {', '.join(GENERIC)}",
+    )
     add(
         "-k",
         action="append",
@@ -90,13 +99,14 @@ def _options() -> argparse.Namespace:
     add(
         "--results",
         type=Path,
-        default=_ROOT / ".upstream" / "results.jsonl",
-        help="where results are kept (default: .upstream/results.jsonl)",
+        default=_ROOT / ".upstream",
+        metavar="FOLDER",
+        help="where results are kept, a file for each suite (default: .upstream)",
     )
     add("--fresh", action="store_true", help="forget earlier results")
     add("--rerun", choices=("failed", "listed", "all"), help="run these again, and nothing new")
     add("--only-report", action="store_true", help="run nothing, report what is kept")
-    add("--json", type=Path, metavar="FILE", help="write figures and cases there")
+    add("--json", type=Path, metavar="FILE", help="write figures and cases there, by suite")
     add("--list-differences", action="store_true", help="a line for each case that does not agree")
     return parser.parse_args()
 
@@ -115,39 +125,60 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
 
 
 def _main(options: argparse.Namespace) -> int:
-    file = _test_file(options.pytorch)
+    names = [n for name in options.suites for n in (GENERIC if name == "generic" else [name])]
+    files = {name: _test_file(options.pytorch, name) for name in dict.fromkeys(names)}
     mac = parse_mac(options.mac, options.macos)
-    conditions = {
-        "suite": hashlib.sha256(file.read_bytes()).hexdigest()[:16],
-        "torch": metadata.version("torch"),
-        "mac": str(mac),
-    }
-    kept = ResultsFile(options.results, conditions, fresh=options.fresh)
+    told: dict[str, object] = {}
+    everything: list[Result] = []
     interrupted = False
-    chosen = [Case(name) for name in kept.results]
-    if options.only_report:
-        chosen = select(chosen, options.patterns)
-    else:
+    for name, file in files.items():
+        conditions = {
+            "suite": hashlib.sha256(file.read_bytes()).hexdigest()[:16],
+            "torch": metadata.version("torch"),
+            "mac": str(mac),
+        }
+        path = options.results / f"{name.replace('/', '.')}.jsonl"
+        kept = ResultsFile(path, conditions, fresh=options.fresh)
+        chosen, interrupted = _of_suite(options, file, mac, kept)
+        results = [kept.results[case.name] for case in chosen if case.name in kept.results]
+        _report(options, name, results)
+        told[name] = as_json(results, conditions)
+        everything += results
+        if interrupted:
+            break
+    if len(files) > 1:
+        print(f"\nall {len(files)} suites\n{table(everything, by_class=False)}")
+    _warn_of_older(everything)
+    if options.json:
+        _write(options.json, told)
+    if interrupted:
+        return _INTERRUPTED
+    return 0 if good_enough(tally(everything)[1]) else 1
+
+
+def _of_suite(
+    options: argparse.Namespace, file: Path, mac: Mac, kept: ResultsFile
+) -> tuple[list[Case], bool]:
+    """The chosen cases, and whether the run was interrupted."""
+    known = [Case(name) for name in kept.results]
+    try:
+        if options.only_report:
+            return select(known, options.patterns), False
         folder = Path(tempfile.mkdtemp(prefix="openmps-upstream-"))
         try:
             write_sysctl(folder, mac)
-            chosen = _run(options, file, folder, kept)
+            return _run(options, file, folder, kept), False
         except KeyboardInterrupt:
-            interrupted = True
-            chosen = select(chosen + [Case(name) for name in kept.results], options.patterns)
+            known = [Case(name) for name in kept.results]
+            return select(known, options.patterns), True
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    kept.close()
-    names = {case.name for case in chosen}
-    results = [result for name, result in kept.results.items() if name in names]
-    _report(options, results, conditions)
-    if interrupted:
-        return _INTERRUPTED
-    return 0 if good_enough(tally(results)[1]) else 1
+    finally:
+        kept.close()
 
 
-def _test_file(pytorch: Path) -> Path:
-    file = (pytorch / "test" / "test_mps.py").resolve()
+def _test_file(pytorch: Path, name: str) -> Path:
+    file = (pytorch / "test" / f"{name}.py").resolve()
     if not file.is_file():
         raise OpenmpsError(
             "no test suite there",
@@ -159,7 +190,7 @@ def _test_file(pytorch: Path) -> Path:
 
 def _run(options: argparse.Namespace, file: Path, folder: Path, kept: ResultsFile) -> list[Case]:
     """All chosen cases, also those that need not be run again."""
-    logs = options.results.resolve().parent
+    logs = options.results.resolve()
     variables = environment(options.mac, options.macos, folder, _SOURCE) | processor.variables()
     suite = Suite(file, logs, variables, options.macos, options.seconds)
     free = available_bytes() / _GIB
@@ -213,21 +244,25 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _report(
-    options: argparse.Namespace, results: Sequence[Result], conditions: dict[str, str]
-) -> None:
+def _report(options: argparse.Namespace, suite: str, results: Sequence[Result]) -> None:
+    if len(options.suites) > 1 or options.suites != [OWN]:
+        print(f"\n{suite}")
     if options.list_differences and results:
         print(differences(results), end="\n\n")
-    print(table(results))
+    print(table(results), flush=True)
+
+
+def _warn_of_older(results: Sequence[Result]) -> None:
     source = _digest(_SOURCE)
     older = sum(result.source != source for result in results)
     if older:
         print(f"{older} of these results were taken with other sources of openmps (--rerun all)")
-    if options.json:
-        text = json.dumps(as_json(results, conditions), indent=1) + "\n"
-        temporary = options.json.with_name(f"{options.json.name}.{os.getpid()}")
-        temporary.write_text(text)
-        temporary.replace(options.json)
+
+
+def _write(file: Path, told: dict[str, object]) -> None:
+    temporary = file.with_name(f"{file.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(told, indent=1) + "\n")
+    temporary.replace(file)
 
 
 if __name__ == "__main__":

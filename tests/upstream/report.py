@@ -51,8 +51,10 @@ def good_enough(whole: Tally) -> bool:
     return whole.share >= REQUIRED_SHARE and not whole.outcomes[Outcome.CRASHED]
 
 
-def table(results: Sequence[Result]) -> str:
+def table(results: Sequence[Result], *, by_class: bool = True) -> str:
     groups, whole = tally(results)
+    if not by_class:
+        groups = {}
     width = max(len(name) for name in [*groups, "class"]) + 2
     head = f"{'class':<{width}}{'cases':>7}{'agree':>7}{'differ':>7}{'listed':>7}{'%':>8}{'s':>8}"
     lines = [head]

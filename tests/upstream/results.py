@@ -27,6 +27,7 @@ class Outcome(str, Enum):
 class Result:
     """error: an exception's last line, a skip's reason, or how the process ended.
     marked: skipped by a decorator, which was decided when the suite was imported.
+    unsaid: of a class that the suite does not run on Macs.
     peak_mb: of the whole worker process while the case ran; its imports take the most of it.
     source: which sources of openmps it was taken with."""
 
@@ -39,6 +40,7 @@ class Result:
     dtype: str = ""
     source: str = ""
     marked: bool = False
+    unsaid: bool = False
 
     @property
     def group(self) -> str:

@@ -35,6 +35,33 @@ class TestMac(unittest.TestCase):
         pass
 """
 
+EVERY_DEVICE = """
+import torch
+from torch.testing._internal.common_device_type import expectedFailureMPS
+from torch.testing._internal.common_device_type import instantiate_device_type_tests
+from torch.testing._internal.common_utils import TestCase
+
+class TestTold(TestCase):
+    def test_a(self, device):
+        self.assertEqual(torch.ones(3, device=device).device, torch.device("mps", 0))
+    @expectedFailureMPS
+    def test_b_refused(self, device):
+        torch.ones(1, dtype=torch.float64, device=device)
+
+class TestUntold(TestCase):
+    def test_a_double(self, device):
+        torch.ones(1, dtype=torch.float64, device=device)
+    def test_b_wrong(self, device):
+        self.assertEqual(torch.ones(1, device=device).item(), 2)
+
+class TestOfTheCpu(TestCase):
+    def test_a(self):
+        raise NotImplementedError
+
+instantiate_device_type_tests(TestTold, globals(), allow_mps=True)
+instantiate_device_type_tests(TestUntold, globals())
+"""
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -48,7 +75,7 @@ def test_runs_resumes_and_reports(checkout: Path, python) -> None:  # type: igno
     def upstream(*arguments: str):  # type: ignore[no-untyped-def]
         return python(
             *("-m", "upstream", str(checkout), "--mac", "M4 Pro 24GB", "--macos", "15.1"),
-            *("--results", str(checkout / "r.jsonl"), *arguments),
+            *("--results", str(checkout / "results"), *arguments),
             PYTHONPATH=f"{SOURCE}:{TESTS}",
             CI="1",
             PYTORCH_ENABLE_MPS_FALLBACK="1",
@@ -65,7 +92,7 @@ def test_runs_resumes_and_reports(checkout: Path, python) -> None:  # type: igno
         "differ  TestMac.test_d_too_good: succeeds, where the suite expects a Mac to fail"
         in rest.stdout
     )
-    assert json.loads((checkout / "all.json").read_text())["all"]["agree"] == 3
+    assert json.loads((checkout / "all.json").read_text())["test_mps"]["all"]["agree"] == 3
     assert (checkout / "test" / "count").read_text() == "x"  # not run twice
 
     again = upstream("--rerun", "failed")
@@ -86,6 +113,29 @@ def test_runs_resumes_and_reports(checkout: Path, python) -> None:  # type: igno
         "  found: -k is_not_there",
         "  next: choose by a part of Class.method",
     ]
+
+
+@pytest.mark.slow
+def test_suites_for_every_device(checkout: Path, python) -> None:  # type: ignore[no-untyped-def]
+    (checkout / "test" / "nn").mkdir()
+    (checkout / "test" / "nn" / "test_every.py").write_text(EVERY_DEVICE)
+    told = python(
+        *("-m", "upstream", str(checkout), "--suites", "test_mps", "nn/test_every"),
+        *("--mac", "M4 Pro 24GB", "--macos", "15.1", "-k", "_a", "-k", "_b_"),
+        *("--results", str(checkout / "results"), "--json", str(checkout / "all.json")),
+        "--list-differences",
+        PYTHONPATH=f"{SOURCE}:{TESTS}",
+    )
+    assert told.returncode == 1, told.stdout + told.stderr
+    figures = {
+        name: [suite["all"][word] for word in ("agree", "differ", "listed")]
+        for name, suite in json.loads((checkout / "all.json").read_text()).items()
+    }
+    # Of what nobody expects of a Mac a refusal is listed, and any other failure differs.
+    assert figures == {"test_mps": [2, 0, 0], "nn/test_every": [2, 1, 1]}
+    assert "differ  TestUntoldMPS.test_b_wrong_mps: AssertionError" in told.stdout
+    assert "listed  TestUntoldMPS.test_a_double_mps: TypeError" in told.stdout
+    assert "all 2 suites" in told.stdout
 
 
 def test_no_checkout(tmp_path: Path, python) -> None:  # type: ignore[no-untyped-def]

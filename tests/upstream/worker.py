@@ -25,6 +25,7 @@ from pathlib import Path
 from . import memory
 from .mac_stubs import pretend
 from .results import Outcome
+from .suites import OWN, is_generic, make_all_for_mps, says_nothing_of_macs
 
 
 def main() -> None:
@@ -69,6 +70,9 @@ def _load(file: Path, macos: str) -> dict[str, unittest.TestCase]:
     if macos:
         _require_device()
         pretend(macos)
+    of_macs_only = file.stem == OWN or not macos
+    if not of_macs_only:
+        make_all_for_mps()
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -76,7 +80,7 @@ def _load(file: Path, macos: str) -> dict[str, unittest.TestCase]:
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     found = _flatten(unittest.defaultTestLoader.loadTestsFromModule(module))
-    return {case.id().partition(".")[2]: case for case in found}
+    return {case.id().partition(".")[2]: case for case in found if of_macs_only or is_generic(case)}
 
 
 def _require_device() -> None:
@@ -122,6 +126,7 @@ def _run(case: unittest.TestCase, seconds: float) -> dict[str, object]:
         "seconds": round(took, 3),
         "peak_mb": memory.peak_bytes() >> 20,
         "marked": _is_marked(fresh),
+        "unsaid": says_nothing_of_macs(fresh),
     }
 
 
