@@ -13,8 +13,8 @@ import warnings
 
 CLANG = 22
 ZIGLANG = "ziglang>=0.17,<0.18"  # whose clang that is; pyproject.toml asks for the same
-NVRTC = "nvidia-cuda-nvrtc>=13.0,<13.5"
-PTX = (9, 4)  # what the newest of those writes
+NVRTC = "nvidia-cuda-nvrtc>=13.0,<13.6"
+PTX = (9, 5)  # what the newest of those writes
 
 # What clang writes below each module.
 _CLANG = re.compile(r'^!\d+ = !\{!"(.*\bclang version (\d+)[^"]*)"\}$', re.M)

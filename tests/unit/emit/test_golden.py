@@ -43,7 +43,7 @@ extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsi
 LEVEL = Processor("x86_64", "x86-64-v3")
 # What names files and releases. Another release that prints the same is read the same.
 _NAMES = re.compile(
-    r"^(?:; ModuleID|source_filename|// (?:Compiler Build|Cuda comp|Based)).*\n", re.M
+    r"^(?:; ModuleID|source_filename|// (?:Compiler Build|Cuda comp|Based)|\.version ).*\n", re.M
 )
 _IDENT = re.compile(r'"[^"]*\bclang version [^"]*"')
 

@@ -296,7 +296,7 @@ class TestReleases:
     def test_the_tested_ones_are_taken_without_a_word(self) -> None:
         tested_compilers.look_at_clang(self.ident("clang version 22.1.8"))
         tested_compilers.look_at_clang(self.ident("Debian clang version 22.0.0 (1)"))
-        tested_compilers.look_at_ptx("//\n.version 9.4\n.target sm_90\n")
+        tested_compilers.look_at_ptx("//\n.version 9.5\n.target sm_90\n")
         tested_compilers.look_at_ptx(".version 8.8\n")
 
     @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ class TestReleases:
         with pytest.warns(RuntimeWarning, match="does not name its release"):
             tested_compilers.look_at_clang("define void @f() {\n}\n")
 
-    @pytest.mark.parametrize("text", [".version 9.5\n", ".version 10.0\n", "no header"])
+    @pytest.mark.parametrize("text", [".version 9.6\n", ".version 10.0\n", "no header"])
     def test_a_newer_nvrtc_is_told(self, text: str) -> None:
-        with pytest.warns(RuntimeWarning, match=r"tested with PTX up to 9\.4.*nvrtc>=13\.0,<13\.5"):
+        with pytest.warns(RuntimeWarning, match=r"tested with PTX up to 9\.5.*nvrtc>=13\.0,<13\.6"):
             tested_compilers.look_at_ptx(text)
