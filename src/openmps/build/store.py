@@ -147,8 +147,10 @@ class Store:
 
     def _sweep(self, key: str) -> None:
         """Removes what killed builds of this key left behind."""
-        for leftover in self._folder.glob(f".{key}-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        # No glob: Python remembers thousands of patterns.
+        for name in os.listdir(self._folder):
+            if name.startswith(f".{key}-"):
+                shutil.rmtree(self._folder / name, ignore_errors=True)
 
 
 def _intact(file: Path) -> Path | None:

@@ -138,6 +138,7 @@ class CpuKernel:
         self._lock = threading.Lock()
         self._runtime: Runtime = runtime()
         self._headers: dict[str, bytes] = {}
+        self._loaded: list[LoadedKernel] = []  # what the headers point into
         first = self._build(FIRST_AXIS)
         self.max_threads = first.max_threads
         self.static_threadgroup_bytes = first.threadgroup_bytes
@@ -164,6 +165,7 @@ class CpuKernel:
     def _build(self, axis: str) -> LoadedKernel:
         path = self._builder.find_or_build(self._kernel, axis)
         loaded = load_kernel(path, self._kernel.looks_at_grid_only)
+        self._loaded.append(loaded)
         self._headers[axis] = struct.pack(
             "=QHHIfI",
             loaded.entry,
@@ -189,16 +191,23 @@ def lane_axis(grid: Iterable[int], group: Iterable[int]) -> str:
     return "any"
 
 
-@dataclass(frozen=True)
-class LoadedKernel:
-    entry: int
-    style: Style
-    max_threads: int
-    threadgroup_bytes: int
-    stack_bytes: int
+_close_library = ctypes.CDLL(None).dlclose
+_close_library.argtypes, _close_library.restype = (ctypes.c_void_p,), ctypes.c_int
 
 
-def load_kernel_library(path: Path) -> ctypes.CDLL:
+class KernelLibrary:
+    """A kernel's file, in this process while somebody holds this object. No launch outlives its
+    kernel, so no thread is in its code by then."""
+
+    def __init__(self, path: Path) -> None:
+        self.loaded = _open_library(path)
+
+    def __del__(self, close: Callable[[int], object] = _close_library) -> None:
+        if hasattr(self, "loaded"):
+            close(self.loaded._handle)
+
+
+def _open_library(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -212,11 +221,20 @@ def load_kernel_library(path: Path) -> ctypes.CDLL:
         ) from error
 
 
-@functools.cache
+@dataclass(frozen=True)
+class LoadedKernel:
+    library: KernelLibrary
+    entry: int
+    style: Style
+    max_threads: int
+    threadgroup_bytes: int
+    stack_bytes: int
+
+
 def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
-    """Loads a kernel library for good: code that might be running is never unloaded."""
     runtime()
-    library = load_kernel_library(path)
+    held = KernelLibrary(path)
+    library = held.loaded
     styles = {
         "openmps_plain": Style.BOXES if grid_only else Style.GROUPS,
         "openmps_simdgroup": Style.SIMDGROUPS,
@@ -232,7 +250,7 @@ def load_kernel(path: Path, grid_only: bool) -> LoadedKernel:
             else:
                 variables = thread_local_bytes(path)
             stack = ctypes.addressof(ctypes.c_char.in_dll(library, STACK))
-            return LoadedKernel(address, style, min(limit, 1024), variables, stack)
+            return LoadedKernel(held, address, style, min(limit, 1024), variables, stack)
     raise AssertionError(f"{path} exports no entry")
 
 
