@@ -1,0 +1,1 @@
+"""The same work for an hour: whether a long-lived process is left as it began."""
