@@ -127,15 +127,31 @@ def interrupts() -> None:
     )
     flag = torch.zeros(1, dtype=torch.int32, device="mps")
     for work in (lambda: endless.spin(flag), _work_for_ever):
-        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        stopped = threading.Event()
+        impatient = threading.Thread(target=_press_until, args=(stopped,))
         try:
-            timer.start()
+            impatient.start()
             work()
         except KeyboardInterrupt:
+            _let_the_last_one_arrive(stopped, impatient)
             continue
-        finally:
-            timer.join()
         raise AssertionError("nobody was interrupted")
+
+
+def _press_until(stopped: threading.Event) -> None:
+    """Again and again: Python loses an interrupt that arrives while it destroys an object."""
+    while not stopped.wait(0.05):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def _let_the_last_one_arrive(stopped: threading.Event, impatient: threading.Thread) -> None:
+    while True:
+        try:
+            stopped.set()
+            impatient.join()
+            return
+        except KeyboardInterrupt:
+            continue
 
 
 def _work_for_ever() -> None:
