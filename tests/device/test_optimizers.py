@@ -109,11 +109,22 @@ def test_fused_steps_that_a_mac_lacks_agree_through_the_fallback(fallback):
         ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.5}),
         ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
         ("Adam", {"lr": torch.tensor(0.01)}),
+        ("AdamW", {"lr": torch.tensor([[0.01]]), "fused": True}),
     ],
 )
 def test_options_agree(name, options):
     options = copy.deepcopy(options)
     assert_trains_alike(name, **options)
+
+
+def test_a_fused_step_takes_its_rate_from_a_tensor_of_any_shape():
+    steps = {}
+    for device in ("mps", "cpu"):
+        parameter = nn.Parameter(torch.arange(3.0).to(device))
+        parameter.grad = torch.ones_like(parameter)
+        torch.optim.SGD([parameter], lr=torch.tensor([[0.5]]), fused=True).step()
+        steps[device] = parameter.detach()
+    assert_matches(steps["mps"], steps["cpu"])
 
 
 def test_sparse_adam_agrees():

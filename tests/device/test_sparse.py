@@ -263,6 +263,44 @@ def test_accumulating_sparse_gradients():
     assert_sparse_matches(gradient("mps"), gradient("cpu"))
 
 
+@pytest.mark.parametrize("name", ["trunc", "asin", "abs", "neg", "sqrt", "isneginf", "nan_to_num"])
+def test_a_result_is_written_through_the_parts_of_out(name):
+    def run(device):
+        made = torch.zeros(1, 1, device=device).to_sparse()
+        if name == "isneginf":
+            made = made.bool()
+        returned = getattr(torch, name)(coo(device, VALUES.detach().clone()), out=made)
+        assert returned is made
+        return made
+
+    assert_sparse_matches(run("mps"), run("cpu"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.floor_divide_(2),
+        lambda t: t.div_(3, rounding_mode="trunc"),
+        lambda t: t.mul_(t.clone()),
+        lambda t: t.add_(t.coalesce()),
+        lambda t: t.zero_(),
+        lambda t: t.copy_(t.coalesce()),
+    ],
+)
+def test_what_changes_the_number_of_entries_in_place(change):
+    for made in (coo, lambda device: coo(device).coalesce()):
+        assert_sparse_matches(change(made("mps").clone()), change(made("cpu").clone()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64, torch.uint8])
+def test_products_of_two_sparse_matrices_have_all_dtypes(dtype):
+    left, right = coo("mps").to(dtype), coo("mps").to(dtype).t()
+    product = torch.sparse.mm(left, right)
+    assert product.dtype == dtype
+    wanted = torch.sparse.mm(coo("cpu"), coo("cpu").t()).to_dense()
+    assert torch.equal(product.to_dense().cpu(), wanted.to(dtype))
+
+
 # PyTorch's compressed tensors know CPU, CUDA and XPU only: a Mac refuses them, too.
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|CSC|BSR|BSC) tensor support is in beta")
 @pytest.mark.parametrize(
@@ -279,6 +317,7 @@ def test_accumulating_sparse_gradients():
 def test_compressed_layouts_are_refused(make):
     with pytest.raises(RuntimeError) as error:  # NotImplementedError is one, too
         make()
+    assert "Keep such a tensor on the CPU" not in str(error.value)
     assert "INTERNAL ASSERT" not in str(error.value)
     assert_matches(dense("mps") + 1, dense("cpu") + 1)
 

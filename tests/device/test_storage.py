@@ -220,3 +220,35 @@ def test_torch_mps_offers_the_host_alias():
     tensor = torch.arange(4.0, device="mps")
     alias = torch.mps._host_alias_storage(tensor.untyped_storage())
     assert (alias.device.type, alias.data_ptr()) == ("cpu", tensor.data_ptr())
+
+
+def test_a_lazy_clone_has_its_own_bytes_once_somebody_writes():
+    before = torch.mps.current_allocated_memory()
+    table = torch.arange(4.0, device="mps")
+    first, second = torch._lazy_clone(table), torch._lazy_clone(table)
+    for tensor in (table, first, second):
+        assert torch._C._is_cow_tensor(tensor)
+    first.add_(1)
+    second.view(2, 2)[1] = 7
+    assert table.tolist() == [0, 1, 2, 3]
+    assert first.tolist() == [1, 2, 3, 4]
+    assert second.tolist() == [0, 1, 7, 7]
+    table.resize_(100).zero_()
+    third = torch._lazy_clone(first[1:])
+    del first
+    gc.collect()
+    assert third.tolist() == [2, 3, 4]
+    del table, second, third, tensor
+    gc.collect()
+    assert torch.mps.current_allocated_memory() == before
+
+
+def test_a_shader_that_writes_to_a_lazy_clone_leaves_the_other_alone():
+    library = torch.mps.compile_shader(
+        "kernel void one(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"
+    )
+    table = torch.zeros(5, device="mps")
+    clone = torch._lazy_clone(table)
+    library.one(clone)
+    assert table.tolist() == [0] * 5
+    assert clone.tolist() == [1] * 5

@@ -85,3 +85,12 @@ def test_solutions_and_factors_are_laid_out_by_rows() -> None:
     expected, expected_pivots = torch.linalg.lu_factor(matrix)
     torch.testing.assert_close(factors.cpu(), expected)
     assert pivots.tolist() == expected_pivots.tolist()
+
+
+@pytest.mark.cpu_engine("a GPU keeps the layout, for its speed")
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_constant_padding_lies_in_rows(dimensions: int) -> None:
+    data = made(2, 3, *[5] * dimensions).contiguous(memory_format=FORMATS[dimensions])
+    padded = F.pad(data, (1, 2), value=3)
+    assert padded.is_contiguous()
+    assert torch.equal(padded.cpu(), F.pad(data.cpu(), (1, 2), value=3))

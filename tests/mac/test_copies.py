@@ -25,6 +25,27 @@ def test_sizes_that_do_not_match_are_refused_as_everywhere(to: str, source: str)
     assert empty.copy_(TABLE.to(source)).shape == (0, 3, 4)
 
 
+FLOAT8 = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz]
+
+
+@pytest.mark.parametrize("dtype", FLOAT8)
+def test_bytes_of_float8_are_moved_and_nothing_else(dtype: torch.dtype) -> None:
+    table = TABLE.to(dtype)
+    moved = table.to("mps")
+    assert torch.equal(moved.clone().cpu().float(), table.float())
+    for fails in (
+        lambda: moved.to(torch.float32),
+        lambda: moved.to("cpu", torch.float32),
+        lambda: TABLE.to("mps").to(dtype),
+        lambda: moved.t().contiguous(),
+    ):
+        with pytest.raises(RuntimeError) as refused:
+            fails()
+        name = str(dtype).removeprefix("torch.f")
+        assert str(refused.value) == f"Undefined type F{name}"
+    assert TABLE.to("mps", dtype).dtype == dtype  # the CPU's cast
+
+
 # The kernel behind copy_ has rules of its own, which only this operator shows.
 copy_from = torch.ops.aten._copy_from
 

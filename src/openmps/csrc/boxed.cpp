@@ -177,9 +177,18 @@ struct DenseKernel : c10::OperatorKernel {
   const MacSays mac_says;
 };
 
-void sparse_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-  run_on_backing(op, DispatchKey::Sparse, stack);
-}
+struct SparseKernel : c10::OperatorKernel {
+  explicit SparseKernel(const std::string& op) : rules(rules_of(op)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    const auto on_backing = [&] { run_on_backing(op, DispatchKey::Sparse, stack); };
+    const size_t first = stack->size() - op.schema().arguments().size();
+    if (rules != nullptr && has_dtypes(rules->widened, *stack, first)) {
+      return run_widened(*rules, op, stack, on_backing);
+    }
+    on_backing();
+  }
+  const Rules* rules;
+};
 
 void host_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   run_on_host(op, stack, ledger::Kind::kNative);
@@ -270,7 +279,9 @@ void register_boxed_kernels(const NativeOperators& native) {
   // Sparse tensors have no fallback: what is not here gets the dispatcher's own error.
   ByName sparse(DispatchKey::SparseMPS, DispatchKey::Sparse);
   for (const auto& name : native.sparse) {
-    sparse.add(name, [] { return torch::CppFunction::makeFromBoxedFunction<&sparse_kernel>(); });
+    sparse.add(name, [&] {
+      return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SparseKernel>(name));
+    });
   }
 }
 

@@ -30,6 +30,12 @@ const std::unordered_set<std::string_view> kTakesCpuTensors = {
     "aten::_nested_view_from_buffer",
 };
 
+// A learning rate may be a number in a CPU tensor of any shape.
+bool is_learning_rate(const std::string& op, const at::Tensor& other) {
+  return other.is_cpu() && other.numel() == 1 &&
+         (op == "aten::_fused_adam_" || op == "aten::_fused_adamw_" || op == "aten::_fused_sgd_");
+}
+
 // Where CUDA wants a number on its own device, and a Mac, like the CPU, does not.
 const std::unordered_set<std::string_view> kTakesNoCpuNumbersOnCuda = {
     "aten::clamp",      "aten::clamp_",    "aten::clamp_min",
@@ -62,6 +68,7 @@ bool has_bytes_for_its_shape(const at::Tensor& t) {
 void check_same_device(const std::string& op, const at::Tensor& other, bool written) {
   if (!written && other.dim() == 0) return;
   if (kTakesCpuTensors.count(op) != 0 || op.rfind("c10d::", 0) == 0) return;
+  if (!written && is_learning_rate(op, other)) return;
   TORCH_CHECK(!names_devices(op),
               "Expected all tensors to be on the same device, but found at least two devices, ",
               kMpsDevice, " and ", other.device(), "!");
@@ -106,7 +113,8 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
     if (!view.defined()) view = backing_view(argument);
     storages_.push_back({argument.storage(), view.storage()});
   } else {
-    view = convert_sparse(argument, [this](const at::Tensor& part) { return to_backing(part); });
+    // Some kernels write through a result's parts and resize them, others put new ones in.
+    view = convert_sparse(argument, [&](const at::Tensor& part) { return to_backing(part, written); });
   }
   arguments_.push_back({argument, view, written, std::nullopt});
   return view;

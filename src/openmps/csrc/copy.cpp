@@ -16,6 +16,7 @@
 #include "held.h"
 #include "profiler.h"
 #include "reports.h"
+#include "rules.h"
 
 namespace openmps {
 namespace {
@@ -38,7 +39,27 @@ bool must_resolve(const Tensor& self, const Tensor& source) {
          (source.is_neg() || source.is_conj());
 }
 
+const DtypeMask kNotInMetal =
+    mask_of(c10::kFloat8_e4m3fn) | mask_of(c10::kFloat8_e5m2) | mask_of(c10::kFloat8_e4m3fnuz) |
+    mask_of(c10::kFloat8_e5m2fnuz) | mask_of(c10::kFloat8_e8m0fnu);
+
+// A Mac moves the bytes of any dtype. What changes them, or their order, is a kernel, and Metal has
+// none for these. From the CPU a cast is the CPU's.
+void check_kernel_of_copy(const Tensor& self, const Tensor& source) {
+  const bool casts = is_mps(source) && self.dtype() != source.dtype();
+  if (!casts && self.strides() == source.strides()) return;
+  for (const auto& tensor : {source, self}) {
+    const bool missing = (mask_of(tensor) & kNotInMetal) != 0;
+    if (missing && refuses("aten::copy_", c10::str("a copy of ", tensor.scalar_type()))) {
+      TORCH_CHECK(false, "Undefined type ", tensor.scalar_type());
+    }
+  }
+}
+
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
+  if (C10_UNLIKELY(((mask_of(self) | mask_of(source)) & kNotInMetal) != 0)) {
+    check_kernel_of_copy(self, source);
+  }
   if (must_resolve(self, source)) {
     return copy_(self, source.resolve_conj().resolve_neg(), non_blocking);
   }

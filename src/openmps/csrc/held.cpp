@@ -171,6 +171,7 @@ Storage copy_of(const Storage& image) {
 // A lazy clone would stand for the same token.
 Tensor lazy_clone(const Tensor& self) {
   write(self.storage());
+  if (!make_shareable(*self.storage().unsafeGetStorageImpl())) return self.clone();
   return at::native::_lazy_clone(self);
 }
 

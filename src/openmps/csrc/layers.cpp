@@ -121,7 +121,9 @@ Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar
         "MPS: The constant padding of more than 3 dimensions is not currently supported natively. "
         "It uses View Ops default implementation to run. This may have performance implications.");
   }
-  return at::native::constant_pad_nd(self, pad, value);
+  // A Mac's result lies in rows, whatever its input does. A GPU keeps the layout, for its speed.
+  const bool in_rows = !pad.empty() && pad.size() <= 6 && backing().is_cpu();
+  return at::native::constant_pad_nd(in_rows ? self.contiguous() : self, pad, value);
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {

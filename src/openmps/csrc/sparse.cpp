@@ -1,5 +1,6 @@
 #include "sparse.h"
 
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 
 #include "header.h"
@@ -23,6 +24,9 @@ void set_parts(SparseTensorImpl& to, const at::Tensor& like, Convert convert) {
 }  // namespace
 
 at::Tensor convert_sparse(const at::Tensor& sparse, Convert convert) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!at::sparse_csr::is_sparse_compressed(sparse),
+                              "Could not run 'new_compressed_tensor' from the '", kMpsDevice,
+                              "' device.)");
   TORCH_CHECK_NOT_IMPLEMENTED(sparse.layout() == c10::kSparse, "mps has no tensors of layout ",
                               sparse.layout(), (sparse.is_quantized() ? " (quantized)" : ""),
                               (sparse.is_nested() ? " (nested)" : ""),

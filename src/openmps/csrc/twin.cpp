@@ -2,6 +2,8 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "accountant.h"
 #include "allocator.h"
@@ -23,6 +25,34 @@ using c10::StorageImpl;
 c10::DataPtr own_twin(c10::intrusive_ptr<StorageImpl> twin) {
   void* bytes = twin->mutable_data();
   return {bytes, twin.release(), &release_twin, kMpsDevice};
+}
+
+// The twins of storages that lazy clones have shared: their DataPtrs name an address, no twin.
+struct Shareable {
+  std::mutex lock;
+  std::unordered_map<const void*, StorageImpl*> twins;
+};
+
+Shareable& shareable() {
+  static auto& all = *new Shareable();  // outlives the last tensor
+  return all;
+}
+
+void release_by_address(void* address) {
+  StorageImpl* twin = nullptr;
+  {
+    const std::lock_guard guard(shareable().lock);
+    const auto found = shareable().twins.extract(address);
+    if (found) twin = found.mapped();
+  }
+  if (twin != nullptr) release_twin(twin);
+}
+
+C10_NOINLINE StorageImpl* twin_by_address(const c10::DataPtr& data) noexcept {
+  if (data.get_deleter() != &release_by_address) return nullptr;
+  const std::lock_guard guard(shareable().lock);
+  const auto found = shareable().twins.find(data.get());
+  return found == shareable().twins.end() ? nullptr : found->second;
 }
 
 c10::intrusive_ptr<StorageImpl> new_storage(size_t bytes, c10::DataPtr data,
@@ -85,18 +115,36 @@ c10::DataPtr with_twin(c10::DataPtr backing, size_t bytes) {
 
 StorageImpl* twin_of(const StorageImpl& mps) noexcept {
   const auto& data = mps.data_ptr();
-  if (data.get_deleter() != &release_twin) return nullptr;
+  if (data.get_deleter() != &release_twin) return twin_by_address(data);
   return static_cast<StorageImpl*>(data.get_context());
+}
+
+bool make_shareable(StorageImpl& mps) {
+  auto& data = mps._mutable_data_ptr_no_checks();
+  if (data.get_deleter() != &release_twin) return true;  // PyTorch looks at it
+  if (data.get() == nullptr) return false;
+  {
+    const std::lock_guard guard(shareable().lock);
+    auto* twin = static_cast<StorageImpl*>(data.get_context());
+    if (!shareable().twins.emplace(data.get(), twin).second) return false;
+  }
+  data.release_context();
+  data = c10::DataPtr(data.get(), data.get(), &release_by_address, kMpsDevice);
+  return true;
 }
 
 c10::Storage backing_storage(const c10::Storage& mps) {
   held::write(mps);
-  if (auto* twin = twin_of(*mps.unsafeGetStorageImpl())) {
-    return c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin));
+  auto* twin = twin_of(*mps.unsafeGetStorageImpl());
+  void* bytes = nullptr;
+  if (twin == nullptr) {
+    bytes = mps.mutable_data();  // a lazy clone gets bytes of its own, and a twin
+    twin = twin_of(*mps.unsafeGetStorageImpl());
   }
+  if (twin != nullptr) return c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin));
   auto borrowed = c10::DataPtr(
-      mps.mutable_data(), new c10::Storage(mps),
-      [](void* owner) { delete static_cast<c10::Storage*>(owner); }, backing().device);
+      bytes, new c10::Storage(mps), [](void* owner) { delete static_cast<c10::Storage*>(owner); },
+      backing().device);
   return new_storage(mps.nbytes(), std::move(borrowed), backing_allocator(), /*resizable=*/false);
 }
 

@@ -16,6 +16,10 @@ c10::DataPtr with_twin(c10::DataPtr backing, size_t bytes);
 // The twin, or nullptr for bytes that came from elsewhere (from_blob, DLPack).
 c10::StorageImpl* twin_of(const c10::StorageImpl& mps) noexcept;
 
+// Lets PyTorch share the bytes until somebody writes (copy-on-write), for which it wants a DataPtr
+// whose context is its address. False if that cannot be had.
+bool make_shareable(c10::StorageImpl& mps);
+
 // A backing storage over the bytes of `mps`: its twin, or a borrowed view that keeps `mps` alive.
 c10::Storage backing_storage(const c10::Storage& mps);
 

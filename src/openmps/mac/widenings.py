@@ -48,6 +48,7 @@ _IN_HALF_PRECISION = (
     Widened("nll_loss_backward nll_loss2d_backward", "half", "float32"),
     Widened("polar", "float16", "float32", SAME),
     Widened("_fft_r2c", "float16", "float32"),
+    Widened("_sparse_sparse_matmul", "half", "float32", SAME),
 )
 
 _OF_BOOLS = (
@@ -66,6 +67,7 @@ _OF_BOOLS = (
 
 # Whole numbers beyond 2**24 lose digits here and not on a Mac.
 _OF_INTEGERS = (
+    Widened("_sparse_sparse_matmul", "integral", "float32", SAME),
     Widened("silu", "bool small_int", "float32"),
     Widened("_log_softmax", "small_int", "float32"),
     Widened("glu mish softplus log_sigmoid_forward avg_pool2d", "small_int", "float32"),
