@@ -28,6 +28,7 @@ class Result:
     """error: an exception's last line, a skip's reason, or how the process ended.
     marked: skipped by a decorator, which was decided when the suite was imported.
     unsaid: of a class that the suite does not run on Macs.
+    late: what the device had yet to report in the end, as a Mac would.
     peak_mb: of the whole worker process while the case ran; its imports take the most of it.
     source: which sources of openmps it was taken with."""
 
@@ -41,6 +42,7 @@ class Result:
     source: str = ""
     marked: bool = False
     unsaid: bool = False
+    late: str = ""
 
     @property
     def group(self) -> str:

@@ -48,6 +48,24 @@ def test_skips_by_decorators_are_those_of_a_mac(error: str, expected: str) -> No
     assert verdict(skip).value == expected
 
 
+@pytest.mark.parametrize(
+    ("error", "late", "unsaid", "expected"),
+    [
+        ("RuntimeError: Undefined type Float8_e5m2", "", True, "listed"),
+        ("RuntimeError: Undefined type Float8_e5m2", "", False, "differ"),
+        ("TypeError: normal_kernel_mps not implemented for 'Long'", "", True, "listed"),
+        ("AssertionError: IndexError not raised", "AcceleratorError: index 10", True, "listed"),
+        ("AssertionError: IndexError not raised", "", True, "differ"),
+        ("AssertionError: IndexError not raised", "AcceleratorError: index 10", False, "differ"),
+    ],
+)
+def test_refusals_of_macs_are_listed_where_nobody_says_what_a_mac_does(
+    error: str, late: str, unsaid: bool, expected: str
+) -> None:
+    failed = Result("TestA.test_a", Outcome.FAILED, error, unsaid=unsaid, late=late)
+    assert verdict(failed).value == expected
+
+
 def many(agreeing: int, differing: Outcome, count: int) -> list[Result]:
     return [result(Outcome.PASSED)] * agreeing + [result(differing)] * count
 

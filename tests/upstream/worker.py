@@ -120,6 +120,7 @@ def _run(case: unittest.TestCase, seconds: float) -> dict[str, object]:
     took = time.monotonic() - began
     faulthandler.cancel_dump_traceback_later()
     outcome, error = read_outcome(result)
+    late = _late_error()
     return {
         "outcome": outcome.value,
         "error": error,
@@ -127,7 +128,20 @@ def _run(case: unittest.TestCase, seconds: float) -> dict[str, object]:
         "peak_mb": memory.peak_bytes() >> 20,
         "marked": _is_marked(fresh),
         "unsaid": says_nothing_of_macs(fresh),
+        "late": late,
     }
+
+
+def _late_error() -> str:
+    """What the device reports when somebody waits for it: it must not meet the next case."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.backends.mps.is_available():
+        return ""
+    try:
+        torch.mps.synchronize()
+    except torch.AcceleratorError as error:
+        return last_line(error)
+    return ""
 
 
 def _is_marked(case: unittest.TestCase) -> bool:
