@@ -31,8 +31,9 @@ def main() -> int:
     openmps.activate()
     began = time.monotonic()
     for _ in range(_WARM_UP):
+        a_round = time.monotonic()
         _round(options.works)
-    took = (time.monotonic() - began) / _WARM_UP
+    took = time.monotonic() - a_round
     left = options.minutes * 60 - (time.monotonic() - began)
     rounds = options.rounds or max(1, int(left / took / (options.looks - 1)))
     print(f"{(options.looks - 1) * rounds} rounds of {', '.join(options.works)}", flush=True)
