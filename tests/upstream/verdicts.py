@@ -44,12 +44,18 @@ _REFUSALS_OF_MACS = re.compile(
 )
 
 
+# The chosen Mac's own words when it is too small for a case.
+_TOO_SMALL_A_MAC = re.compile(r"Invalid buffer size: |MPS backend out of memory")
+
+
 def verdict(result: Result) -> Verdict:
     if result.outcome in (Outcome.PASSED, Outcome.EXPECTED_FAILURE):
         return Verdict.AGREES
     if result.outcome is Outcome.MEMORY:
         return Verdict.LISTED
     failed = result.outcome is Outcome.FAILED
+    if failed and _TOO_SMALL_A_MAC.search(result.error):
+        return Verdict.LISTED
     if failed and result.unsaid and (result.late or is_a_refusal_of_macs(result.error)):
         return Verdict.LISTED
     if result.outcome is Outcome.SKIPPED:

@@ -14,6 +14,7 @@
 #include "held.h"
 #include "profiler.h"
 #include "rules.h"
+#include "sparse.h"
 #include "widen.h"
 
 namespace openmps {
@@ -177,17 +178,36 @@ struct DenseKernel : c10::OperatorKernel {
   const MacSays mac_says;
 };
 
+bool is_sum(const std::string& op) {
+  const auto name = op.substr(0, op.find('.'));
+  return name == "aten::add" || name == "aten::add_" || name == "aten::sub" || name == "aten::sub_";
+}
+
 struct SparseKernel : c10::OperatorKernel {
-  explicit SparseKernel(const std::string& op) : rules(rules_of(op)) {}
+  explicit SparseKernel(const std::string& op)
+      : rules(rules_of(op)), multiplies(op.rfind("aten::mul", 0) == 0), adds(is_sum(op)) {}
+
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    const auto on_backing = [&] { run_on_backing(op, DispatchKey::Sparse, stack); };
     const size_t first = stack->size() - op.schema().arguments().size();
-    if (rules != nullptr && has_dtypes(rules->widened, *stack, first)) {
-      return run_widened(*rules, op, stack, on_backing);
+    bool coalesces = false;
+    if ((multiplies || adds) && is_strict()) {
+      const auto a = (*stack)[first].toTensor();
+      const auto b = (*stack)[first + 1].toTensor();
+      if (multiplies) unless_recorded(op.schema().name(), [&] { check_sparse_product(a, b); });
+      coalesces = adds && a.is_sparse() && b.is_sparse() && a._nnz() != 0 && b._nnz() != 0;
     }
-    on_backing();
+    const auto on_backing = [&] { run_on_backing(op, DispatchKey::Sparse, stack); };
+    if (rules != nullptr && has_dtypes(rules->widened, *stack, first)) {
+      run_widened(*rules, op, stack, on_backing);
+    } else {
+      on_backing();
+    }
+    if (coalesces) coalesce_sum(stack->back().toTensor());
   }
+
   const Rules* rules;
+  const bool multiplies;
+  const bool adds;
 };
 
 void host_kernel(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {

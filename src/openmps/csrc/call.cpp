@@ -114,7 +114,8 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
     storages_.push_back({argument.storage(), view.storage()});
   } else {
     // Some kernels write through a result's parts and resize them, others put new ones in.
-    view = convert_sparse(argument, [&](const at::Tensor& part) { return to_backing(part, written); });
+    view =
+        convert_sparse(argument, [&](const at::Tensor& part) { return to_backing(part, written); });
   }
   arguments_.push_back({argument, view, written, std::nullopt});
   return view;

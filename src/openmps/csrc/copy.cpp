@@ -39,9 +39,9 @@ bool must_resolve(const Tensor& self, const Tensor& source) {
          (source.is_neg() || source.is_conj());
 }
 
-const DtypeMask kNotInMetal =
-    mask_of(c10::kFloat8_e4m3fn) | mask_of(c10::kFloat8_e5m2) | mask_of(c10::kFloat8_e4m3fnuz) |
-    mask_of(c10::kFloat8_e5m2fnuz) | mask_of(c10::kFloat8_e8m0fnu);
+const DtypeMask kNotInMetal = mask_of(c10::kFloat8_e4m3fn) | mask_of(c10::kFloat8_e5m2) |
+                              mask_of(c10::kFloat8_e4m3fnuz) | mask_of(c10::kFloat8_e5m2fnuz) |
+                              mask_of(c10::kFloat8_e8m0fnu);
 
 // A Mac moves the bytes of any dtype. What changes them, or their order, is a kernel, and Metal has
 // none for these. From the CPU a cast is the CPU's.

@@ -44,4 +44,22 @@ void settle_sparse(const at::Tensor& mps, const at::Tensor& backing, Convert con
   set_parts(sparse_impl(mps), backing, convert);
 }
 
+void check_sparse_product(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_sparse() == b.is_sparse()) return;
+  const auto& dense = a.is_sparse() ? b : a;
+  const auto& sparse = a.is_sparse() ? a : b;
+  if (dense.numel() == 1 || sparse._nnz() == 0) return;
+  TORCH_CHECK(dense.sizes().equals(sparse.sizes()),
+              "mul(dense, sparse): sizes must match exactly (no broadcasting): ", dense.sizes(),
+              " vs ", sparse.sizes());
+}
+
+void coalesce_sum(const at::Tensor& sum) {
+  if (sum.is_coalesced()) return;
+  const auto coalesced = sum.coalesce();
+  auto& impl = sparse_impl(sum);
+  impl.set_indices_and_values_unsafe(coalesced._indices(), coalesced._values());
+  impl.set_coalesced(true);
+}
+
 }  // namespace openmps

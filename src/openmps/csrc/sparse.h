@@ -17,4 +17,10 @@ at::Tensor convert_sparse(const at::Tensor& sparse, Convert convert);
 // After an in-place operator: gives `mps` the parts and shape that `backing` has now.
 void settle_sparse(const at::Tensor& mps, const at::Tensor& backing, Convert convert);
 
+// Throws what a Mac says of a product of a sparse and a dense tensor whose sizes differ.
+void check_sparse_product(const at::Tensor& a, const at::Tensor& b);
+
+// A Mac's sum of two sparse tensors is coalesced, unless one of them has no entries.
+void coalesce_sum(const at::Tensor& sum);
+
 }  // namespace openmps
