@@ -228,6 +228,8 @@ def test_a_lazy_clone_has_its_own_bytes_once_somebody_writes():
     first, second = torch._lazy_clone(table), torch._lazy_clone(table)
     for tensor in (table, first, second):
         assert torch._C._is_cow_tensor(tensor)
+    assert (first + second).tolist() == [0, 2, 4, 6]
+    assert torch._C._is_cow_tensor(first)  # nobody wrote
     first.add_(1)
     second.view(2, 2)[1] = 7
     assert table.tolist() == [0, 1, 2, 3]

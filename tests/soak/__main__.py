@@ -45,7 +45,7 @@ def main() -> int:
             _round(options.works)
         seen.append(look())
         print(f"{number * rounds:7} {line(seen[-1])}", flush=True)
-    grown = growth(seen, rounds * (options.looks - 1))
+    grown = growth(seen, rounds * (options.looks - 1), options.works)
     print("\n".join(["", *grown] if grown else ["", "nothing grew"]))
     return 1 if grown else 0
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from .report import REQUIRED_SHARE, as_json, differences, good_enough, table, tally
 from .results import Outcome, Result
-from .verdicts import verdict
+from .verdicts import cause, verdict
 
 
 def result(outcome: Outcome, error: str = "", name: str = "TestA.test_a") -> Result:
@@ -21,6 +23,7 @@ def result(outcome: Outcome, error: str = "", name: str = "TestA.test_a") -> Res
         (Outcome.CRASHED, "SIGABRT", "differ"),
         (Outcome.HUNG, "over 300 s", "differ"),
         (Outcome.MEMORY, "took 30 GiB", "listed"),
+        (Outcome.FAILED, "AttributeError: module 'torch' has no attribute 'new'", "listed"),
         (Outcome.FAILED, "RuntimeError: Invalid buffer size: 8.25 GiB", "listed"),
         (Outcome.SKIPPED, "k only applies to topk", "agree"),
         (Outcome.SKIPPED, "Only runs on cuda", "agree"),
@@ -47,6 +50,15 @@ def test_verdicts(outcome: Outcome, error: str, expected: str) -> None:
 def test_skips_by_decorators_are_those_of_a_mac(error: str, expected: str) -> None:
     skip = Result("TestA.test_a", Outcome.SKIPPED, error, marked=True)
     assert verdict(skip).value == expected
+
+
+def test_what_fails_on_a_mac_too_is_listed_where_nobody_says_what_it_does() -> None:
+    name = "TestTorchDeviceTypeMPS.test_deepcopy_mps_float32"
+    wrong = Result(name, Outcome.FAILED, "AssertionError: Scalars are not close!", unsaid=True)
+    assert verdict(wrong).value == "listed"
+    assert cause(wrong) == "Tensor.__deepcopy__ clones what is on mps"
+    assert verdict(replace(wrong, unsaid=False)).value == "differ"
+    assert verdict(replace(wrong, name="TestTorchMPS.test_deepcopy")).value == "differ"
 
 
 @pytest.mark.parametrize(

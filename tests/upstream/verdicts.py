@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from enum import Enum
 
 from .results import Outcome, Result
+from .suites import SAME_ON_A_MAC
 
 
 class Verdict(str, Enum):
@@ -44,6 +46,9 @@ _REFUSALS_OF_MACS = re.compile(
 )
 
 
+# Of a checkout that is some days older or younger than the installed release.
+_ANOTHER_TORCH = re.compile(r"AttributeError: module 'torch[.\w]*' has no attribute")
+
 # The chosen Mac's own words when it is too small for a case.
 _TOO_SMALL_A_MAC = re.compile(r"Invalid buffer size: |MPS backend out of memory")
 
@@ -54,13 +59,19 @@ def verdict(result: Result) -> Verdict:
     if result.outcome is Outcome.MEMORY:
         return Verdict.LISTED
     failed = result.outcome is Outcome.FAILED
-    if failed and _TOO_SMALL_A_MAC.search(result.error):
+    if failed and (_TOO_SMALL_A_MAC.search(result.error) or _ANOTHER_TORCH.match(result.error)):
         return Verdict.LISTED
-    if failed and result.unsaid and (result.late or is_a_refusal_of_macs(result.error)):
+    if failed and result.unsaid and _is_the_same_on_a_mac(result):
         return Verdict.LISTED
     if result.outcome is Outcome.SKIPPED:
         return Verdict.AGREES if _is_skipped_on_a_mac(result) else Verdict.LISTED
     return Verdict.DIFFERS
+
+
+def _is_the_same_on_a_mac(result: Result) -> bool:
+    if result.late or is_a_refusal_of_macs(result.error):
+        return True
+    return any(fnmatch.fnmatchcase(result.name, pattern) for pattern in SAME_ON_A_MAC)
 
 
 def is_a_refusal_of_macs(error: str) -> bool:
@@ -75,6 +86,9 @@ def _is_skipped_on_a_mac(result: Result) -> bool:
 
 def cause(result: Result) -> str:
     """One line."""
+    for pattern, why in SAME_ON_A_MAC.items():
+        if result.unsaid and fnmatch.fnmatchcase(result.name, pattern):
+            return why
     if result.outcome is Outcome.UNEXPECTED_SUCCESS:
         return "succeeds, where the suite expects a Mac to fail"
     line = " ".join(result.error.split()) or "no message"

@@ -144,10 +144,10 @@ C10_ALWAYS_INLINE void put_back(at::Tensor&& header) noexcept {
 
 }  // namespace
 
-at::Tensor backing_view(const at::Tensor& mps) {
+at::Tensor backing_view(const at::Tensor& mps, bool written) {
   auto view = view_without_storage(mps);
   Fields::storage(*view.unsafeGetTensorImpl()) =
-      backing_storage(mps.unsafeGetTensorImpl()->unsafe_storage());
+      backing_storage(mps.unsafeGetTensorImpl()->unsafe_storage(), written);
   return view;
 }
 
@@ -161,7 +161,7 @@ at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::Sca
 [[gnu::cold]] C10_NOINLINE at::Tensor BackingView::unusual_view_of(const at::Tensor& tensor,
                                                                    bool written) {
   auto image = written ? at::Tensor() : held::image(tensor, c10::kBFloat16);
-  return image.defined() ? image : backing_view(tensor);
+  return image.defined() ? image : backing_view(tensor, written);
 }
 
 C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, bool written,

@@ -36,7 +36,7 @@ inline bool is_common_float(c10::ScalarType type) {
 }
 
 // A backing tensor over the bytes of one mps tensor. Hand it to `recycle` after the call.
-at::Tensor backing_view(const at::Tensor& mps);
+at::Tensor backing_view(const at::Tensor& mps, bool written = true);
 
 // The same over another backing storage, with elements of another type.
 at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::ScalarType type);

@@ -133,11 +133,13 @@ bool make_shareable(StorageImpl& mps) {
   return true;
 }
 
-c10::Storage backing_storage(const c10::Storage& mps) {
+c10::Storage backing_storage(const c10::Storage& mps, bool written) {
   held::write(mps);
   auto* twin = twin_of(*mps.unsafeGetStorageImpl());
   void* bytes = nullptr;
-  if (twin == nullptr) {
+  if (twin == nullptr && !written) {
+    bytes = const_cast<void*>(mps.data());
+  } else if (twin == nullptr) {
     bytes = mps.mutable_data();  // a lazy clone gets bytes of its own, and a twin
     twin = twin_of(*mps.unsafeGetStorageImpl());
   }

@@ -21,7 +21,8 @@ c10::StorageImpl* twin_of(const c10::StorageImpl& mps) noexcept;
 bool make_shareable(c10::StorageImpl& mps);
 
 // A backing storage over the bytes of `mps`: its twin, or a borrowed view that keeps `mps` alive.
-c10::Storage backing_storage(const c10::Storage& mps);
+// If it is written to, what shares its bytes has its own from then on.
+c10::Storage backing_storage(const c10::Storage& mps, bool written = true);
 
 // A new mps storage whose twin is `twin`.
 c10::Storage mps_storage(c10::Storage twin);
