@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
+#include <ATen/ops/convolution.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
@@ -124,11 +125,24 @@ Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar
   return at::native::constant_pad_nd(self, pad, value);
 }
 
+// What traced programs call. The stock version chooses a library by device, and on Linux knows none
+// for mps. The flags are about CUDA's libraries; there the current ones count.
+Tensor convolution_of_traces(const Tensor& input, const Tensor& weight,
+                             const std::optional<Tensor>& bias, c10::SymIntArrayRef stride,
+                             c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                             bool transposed, c10::SymIntArrayRef output_padding,
+                             c10::SymInt groups, bool /*benchmark*/, bool /*deterministic*/,
+                             bool /*cudnn*/, bool /*tf32*/) {
+  return at::convolution_symint(input, weight, bias, stride, padding, dilation, transposed,
+                                output_padding, std::move(groups));
+}
+
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("linear", linear);
   m.impl("linear_backward", linear_backward);
   m.impl("lstm.input", lstm);
   m.impl("constant_pad_nd", constant_pad_nd);
+  m.impl("_convolution", TORCH_FN(convolution_of_traces));
 }
 // Made of other operators, it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }

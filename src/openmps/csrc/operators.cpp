@@ -27,6 +27,7 @@
 #include <ATen/ops/clamp_ops.h>
 #include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_native.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/dot_ops.h>
 #include <ATen/ops/embedding_ops.h>
@@ -142,11 +143,27 @@ struct ConvolutionLayout {
   std::optional<std::pair<at::Tensor, at::Tensor>> copies;
 };
 
+// Of convolutions torch.jit.trace writes down what they call, which must not be on backing tensors:
+// a program would be left that takes its example for a constant.
+bool is_traced() { return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Tracer); }
+
+at::Tensor traced_convolution(const at::Tensor& input, const at::Tensor& weight,
+                              const std::optional<at::Tensor>& bias, c10::SymIntArrayRef stride,
+                              c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                              bool transposed, c10::SymIntArrayRef output_padding,
+                              const c10::SymInt& groups) {
+  return at::native::convolution(
+      input, weight, bias, C10_AS_INTARRAYREF_SLOW(stride), C10_AS_INTARRAYREF_SLOW(padding),
+      C10_AS_INTARRAYREF_SLOW(dilation), transposed, C10_AS_INTARRAYREF_SLOW(output_padding),
+      groups.guard_int(__FILE__, __LINE__));
+}
+
 template <class Op, class Signature = typename Op::schema>
 struct Convolution;
 template <class Op, class Result, class... Rest>
 struct Convolution<Op, Result(const at::Tensor&, const at::Tensor&, Rest...)> {
   static Result run(const at::Tensor& input, const at::Tensor& weight, Rest... rest) {
+    if (C10_UNLIKELY(is_traced())) return traced_convolution(input, weight, rest...);
     const ConvolutionLayout laid(input, weight);
     if (C10_LIKELY(!laid.copies)) return OnBacking<Op>::run(input, weight, rest...);
     return OnBacking<Op>::run(laid.copies->first, laid.copies->second, rest...);
