@@ -120,6 +120,10 @@ WIDENED: tuple[Widened, ...] = (
     *_OF_SMALL_COMPLEX,
 )
 
+# For the CPU engine, besides the above: there PyTorch's fused SGD stores nothing, but for elements
+# beyond the last whole vector.
+WIDENED_ON_CPU: tuple[Widened, ...] = (Widened("_fused_sgd_", "half", "float32"),)
+
 # What PyTorch's CPU has, and its CUDA has not: for the CUDA engine, besides the above. Found by the
 # `dtypes` and `dtypesIfCUDA` of PyTorch's own operator database. Not where indices or targets have
 # these dtypes, too.
