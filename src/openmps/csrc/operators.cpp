@@ -4,6 +4,7 @@
 #include "operators.h"
 
 #include "narrow.h"  // before the operator headers, which build on it
+#include "sums.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
@@ -75,6 +76,7 @@
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/relu_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
+#include <ATen/ops/rsub_native.h>
 #include <ATen/ops/sigmoid_ops.h>
 #include <ATen/ops/sigmoid_backward_ops.h>
 #include <ATen/ops/silu_ops.h>
@@ -189,11 +191,19 @@ struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, cons
   }
 };
 
+at::Tensor reversed_difference(const at::Tensor& self, const at::Tensor& other,
+                               const at::Scalar& alpha) {
+  return at::native::rsub(self, other, alpha);
+}
+
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
-  add_narrow<at::_ops::add_Tensor, 0b11>(m);
-  add_narrow<at::_ops::add__Tensor, 0b11>(m);
-  add<at::_ops::sub_Tensor>(m);
-  add<at::_ops::sub__Tensor>(m);
+  add<at::_ops::add_Tensor, Sum<Narrow<at::_ops::add_Tensor, 0b11>>>(m);
+  add<at::_ops::add__Tensor, SumInPlace<Narrow<at::_ops::add__Tensor, 0b11>>>(m);
+  add<at::_ops::add_out, SumOut<at::_ops::add_out, at::_ops::add_Tensor>>(m);
+  add<at::_ops::sub_Tensor, Sum<OnBacking<at::_ops::sub_Tensor>>>(m);
+  add<at::_ops::sub__Tensor, SumInPlace<OnBacking<at::_ops::sub__Tensor>>>(m);
+  add<at::_ops::sub_out, SumOut<at::_ops::sub_out, at::_ops::sub_Tensor>>(m);
+  m.impl("rsub.Tensor", reversed_difference);
   add<at::_ops::mul_Tensor>(m);
   add<at::_ops::mul__Tensor>(m);
   add<at::_ops::div_Tensor>(m);
