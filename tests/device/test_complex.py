@@ -127,6 +127,7 @@ def test_complex_module():
         assert_matches(linear(data.to("mps")), linear.to("cpu")(data))
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex32], ids=str)
 def test_a_sum_of_complex_numbers_is_the_sum_of_their_parts(dtype):
     infinity = float("inf")
@@ -162,3 +163,12 @@ def test_sums_of_complex_views_agree(alpha):
         assert_matches(
             call(data.to("mps"), other.to("mps")).resolve_conj(), call(data, other).resolve_conj()
         )
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_small_complex_numbers_are_flipped_bit_by_bit():
+    bits = torch.tensor([[0, 0x7C017E00, 0x3555B555], [0x00010002, 0x7BFF, 1]], dtype=torch.int32)
+    small = bits.to("mps").view(torch.complex32)
+    for dims in ((0,), (-1,), (0, 1), ()):
+        assert_matches(small.flip(dims).view(torch.int32), bits.flip(dims))
+    assert_matches(small.t().flip(0).contiguous().view(torch.int32), bits.t().flip(0).contiguous())

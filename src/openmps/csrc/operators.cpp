@@ -36,6 +36,7 @@
 #include <ATen/ops/eq_ops.h>
 #include <ATen/ops/exp_ops.h>
 #include <ATen/ops/fill_ops.h>
+#include <ATen/ops/flip_ops.h>
 #include <ATen/ops/gather_ops.h>
 #include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gelu_ops.h>
@@ -191,6 +192,18 @@ struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, cons
   }
 };
 
+// Complex numbers of 32 bits are flipped by their parts: the backing device has no kernel for them.
+struct Flip {
+  static at::Tensor run(const at::Tensor& self, at::IntArrayRef dims) {
+    if (C10_LIKELY(self.scalar_type() != c10::kComplexHalf)) {
+      return OnBacking<at::_ops::flip>::run(self, dims);
+    }
+    auto of_parts = dims.vec();
+    for (auto& dim : of_parts) dim = c10::maybe_wrap_dim(dim, self.dim());
+    return at::view_as_complex(OnBacking<at::_ops::flip>::run(parts_of(self), of_parts));
+  }
+};
+
 at::Tensor reversed_difference(const at::Tensor& self, const at::Tensor& other,
                                const at::Scalar& alpha) {
   return at::native::rsub(self, other, alpha);
@@ -259,6 +272,7 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::baddbmm>(m);
   add<at::_ops::dot>(m);
   add<at::_ops::cat>(m);
+  add<at::_ops::flip, Flip>(m);
   add<at::_ops::index_select>(m);
   add<at::_ops::gather>(m);
   add<at::_ops::embedding_dense_backward>(m);
