@@ -125,3 +125,50 @@ def test_complex_module():
     )
     with torch.no_grad():
         assert_matches(linear(data.to("mps")), linear.to("cpu")(data))
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex32], ids=str)
+def test_a_sum_of_complex_numbers_is_the_sum_of_their_parts(dtype):
+    infinity = float("inf")
+    left = torch.tensor([complex(infinity, 1), complex(1, infinity), 1j]).to(dtype).to("mps")
+    right = torch.tensor([1 + 1j, 2 + 2j, complex(0, -infinity)]).to(dtype).to("mps")
+    total = [complex(infinity, 2), complex(3, infinity), complex(0, -infinity)]
+    difference = [complex(infinity, 0), complex(-1, infinity), complex(0, infinity)]
+    out = torch.empty(0, dtype=dtype, device="mps")
+    for got in (
+        left + right,
+        left.clone().add_(right),
+        torch.add(left, right, out=out),
+        torch._foreach_add([left], [right])[0],
+    ):
+        assert got.tolist() == total
+    for got in (left - right, left.clone().sub_(right), torch.rsub(right, left)):
+        assert got.tolist() == difference
+
+
+@pytest.mark.parametrize("alpha", [1, 2, 1j])
+def test_sums_of_complex_views_agree(alpha):
+    data, other = numbers(3, 4, requires_grad=False), numbers(2, 1, 4, requires_grad=False)
+    for call in (
+        lambda x, y: torch.add(x, y, alpha=alpha),
+        lambda x, y: torch.sub(y, x, alpha=alpha),
+        lambda x, y: torch.add(x.t().conj(), x.t(), alpha=alpha),
+        lambda x, y: y.expand(2, 3, 4).sub(x.conj(), alpha=alpha),
+        lambda x, y: x.clone().t().add_(x.t(), alpha=alpha),
+        lambda x, y: x.clone().conj().sub_(x, alpha=alpha),
+        lambda x, y: torch.add(x, y.real, alpha=alpha),
+        lambda x, y: torch.add(x[0, 0], x[0, 1], alpha=alpha),
+    ):
+        assert_matches(
+            call(data.to("mps"), other.to("mps")).resolve_conj(), call(data, other).resolve_conj()
+        )
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_small_complex_numbers_are_flipped_bit_by_bit():
+    bits = torch.tensor([[0, 0x7C017E00, 0x3555B555], [0x00010002, 0x7BFF, 1]], dtype=torch.int32)
+    small = bits.to("mps").view(torch.complex32)
+    for dims in ((0,), (-1,), (0, 1), ()):
+        assert_matches(small.flip(dims).view(torch.int32), bits.flip(dims))
+    assert_matches(small.t().flip(0).contiguous().view(torch.int32), bits.t().flip(0).contiguous())

@@ -215,3 +215,11 @@ IN_OTHER_WAYS = {
 def test_taken_whatever_the_backing_device_has(name: str) -> None:
     function, *arguments = IN_OTHER_WAYS[name]
     assert_matches(function(*on_mps(arguments)), function(*arguments))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_histc_counts_beyond_what_its_dtype_can_count_to(dtype: torch.dtype) -> None:
+    values = torch.full((4096,), 0.5, dtype=dtype, device="mps")
+    counts = torch.histc(values, bins=1, min=0, max=1)
+    assert counts.dtype == dtype
+    assert counts.item() == 4096

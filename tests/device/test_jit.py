@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import io
+import math
 
 import pytest
 import torch
@@ -48,6 +50,38 @@ def test_traced_module():
     module.to("mps")
     traced = torch.jit.trace(module, DATA.to("mps"))
     assert_matches(traced(DATA.to("mps")).detach(), expected)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.Conv1d(3, 4, 3), (1, 3, 9)),
+        (nn.Conv2d(3, 4, 3, padding="same"), (1, 3, 8, 8)),
+        (nn.Conv3d(3, 4, 3, padding=1), (1, 3, 4, 4, 4)),
+        (nn.ConvTranspose2d(3, 4, 3, stride=2), (1, 3, 8, 8)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_traced_convolution_takes_its_input(layer, shape):
+    layer = copy.deepcopy(layer)
+    example, other = torch.zeros(shape), torch.linspace(-1, 1, math.prod(shape)).view(shape)
+    expected = layer(other).detach()
+    layer.to("mps")
+    traced = torch.jit.trace(layer, example.to("mps"))
+    for _ in range(3):
+        assert_matches(traced(other.to("mps")).detach(), expected, rtol=1e-6, atol=1e-6)
+    traced(other.to("mps")).square().sum().backward()
+    assert all(parameter.grad.is_mps for parameter in traced.parameters())
+
+
+def test_what_traces_call_for_a_convolution_is_one():
+    torch.manual_seed(0)
+    data, weight, bias = torch.randn(1, 3, 8, 8), torch.randn(4, 3, 3, 3), torch.randn(4)
+    options = ([2, 2], [1, 1], [1, 1], False, [0, 0], 1, False, False, True, True)
+    on_mps = [tensor.to("mps") for tensor in (data, weight, bias)]
+    for overload in (torch.ops.aten._convolution.default, torch.ops.aten._convolution.deprecated):
+        flags = options[: len(overload._schema.arguments) - 3]  # the older one knows no TF32
+        assert_matches(overload(*on_mps, *flags), overload(data, weight, bias, *flags))
 
 
 def test_scripted_module_takes_branches():

@@ -395,3 +395,22 @@ def test_parametrised_modules_agree():
         expected = module(data).detach()
         moved = module.to("mps")
         assert_matches(moved(data.to("mps")).detach(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_the_gradient_of_logit_is_a_macs(dtype):
+    """Outside of [0, 1] the CPU's is not a number, and at minus zero it is positive."""
+    infinity = float("inf")
+    values = torch.tensor([-0.0, 0.0, 0.5, 1.0, 1.5, -1.5, 2.5], dtype=dtype, device="mps")
+    values.requires_grad_()
+    torch.logit(values).sum().backward()
+    expected = torch.tensor([-infinity, infinity, 4, infinity, -4 / 3, 0, 0]).to(dtype)
+    torch.testing.assert_close(values.grad.cpu(), expected)
+    values.grad = None
+    torch.logit(values, eps=0.3).sum().backward()
+    assert values.grad.tolist() == [0, 0, 4, 0, 0, 0, 0]
+    out = torch.empty(0, dtype=dtype, device="mps")
+    torch.ops.aten.logit_backward.grad_input(
+        torch.ones_like(values), values.detach(), 0.3, grad_input=out
+    )
+    assert out.tolist() == [0, 0, 4, 0, 0, 0, 0]

@@ -90,6 +90,24 @@ def test_fused_steps_agree(name):
     assert_trains_alike(name, fused=True)
 
 
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"weight_decay": 0.1}], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_fused_step_of_sgd_in_half_precision_moves_every_element(dtype, options):
+    start = torch.linspace(-1, 1, 100)
+
+    def trained(dtype, device, **more):
+        parameter = nn.Parameter(start.clone().to(device=device, dtype=dtype))
+        optimizer = torch.optim.SGD([parameter], lr=0.1, **options, **more)
+        for step in range(3):
+            parameter.grad = (start + step).to(device=device, dtype=dtype)
+            optimizer.step()
+        return parameter.detach().float().cpu()
+
+    precision = {torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+    got, want = trained(dtype, "mps", fused=True), trained(torch.float32, "cpu")
+    torch.testing.assert_close(got, want, rtol=precision, atol=precision)
+
+
 def test_fused_steps_that_a_mac_lacks_agree_through_the_fallback(fallback):
     with fallback("aten::_fused_adagrad_"):
         assert_trains_alike("Adagrad", fused=True)

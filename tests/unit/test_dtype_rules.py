@@ -12,6 +12,7 @@ from openmps.mac.dtype_names import mask, number
 from openmps.mac.dtypes import (
     REFUSED,
     WIDENED,
+    WIDENED_ON_CPU,
     WIDENED_ON_CUDA,
     Refusal,
     expand,
@@ -238,7 +239,9 @@ def test_what_is_widened_is_not_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "rules", [REFUSED, WIDENED, WIDENED_ON_CUDA], ids=["refused", "widened", "widened_on_cuda"]
+    "rules",
+    [REFUSED, WIDENED, WIDENED_ON_CPU, WIDENED_ON_CUDA],
+    ids=["refused", "widened", "widened_on_cpu", "widened_on_cuda"],
 )
 def test_every_name_in_the_tables_exists(rules: tuple[Refusal, ...]) -> None:
     table = {name.removeprefix("aten::") for name in installed_names()}

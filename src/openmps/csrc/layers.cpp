@@ -2,11 +2,16 @@
 // CPU: with a Mac's checks in front.
 #include "layers.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/constant_pad_nd_native.h>
+#include <ATen/ops/convolution.h>
 #include <ATen/ops/linear_native.h>
+#include <ATen/ops/logical_or.h>
 #include <ATen/ops/lstm_native.h>
+#include <ATen/ops/result_type.h>
 #include <torch/library.h>
 #include <torch/version.h>
 
@@ -126,11 +131,46 @@ Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar
   return at::native::constant_pad_nd(in_rows ? self.contiguous() : self, pad, value);
 }
 
+// A Mac's formula looks at no sign: minus zero has a gradient of minus infinity, and without eps
+// numbers as far as one away from the interval have one, too.
+Tensor logit_gradient(const Tensor& gradient, const Tensor& self, std::optional<double> eps) {
+  const auto type = at::result_type(gradient, self);
+  const auto computed = at::toOpMathType(type);
+  const auto x = self.to(computed);
+  const double low = eps.value_or(-1.0);
+  return gradient.to(computed)
+      .div(x * (1 - x))
+      .masked_fill_(at::logical_or(x < low, x > 1 - low), 0)
+      .to(type);
+}
+
+Tensor& logit_gradient_out(const Tensor& gradient, const Tensor& self, std::optional<double> eps,
+                           Tensor& out) {
+  const auto result = logit_gradient(gradient, self, eps);
+  at::native::resize_output(out, result.sizes());
+  return out.copy_(result);
+}
+
+// What traced programs call. The stock version chooses a library by device, and on Linux knows none
+// for mps. The flags are about CUDA's libraries; there the current ones count.
+Tensor convolution_of_traces(const Tensor& input, const Tensor& weight,
+                             const std::optional<Tensor>& bias, c10::SymIntArrayRef stride,
+                             c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                             bool transposed, c10::SymIntArrayRef output_padding,
+                             c10::SymInt groups, bool /*benchmark*/, bool /*deterministic*/,
+                             bool /*cudnn*/, bool /*tf32*/) {
+  return at::convolution_symint(input, weight, bias, stride, padding, dilation, transposed,
+                                output_padding, std::move(groups));
+}
+
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("linear", linear);
   m.impl("linear_backward", linear_backward);
   m.impl("lstm.input", lstm);
   m.impl("constant_pad_nd", constant_pad_nd);
+  m.impl("logit_backward", logit_gradient);
+  m.impl("logit_backward.grad_input", logit_gradient_out);
+  m.impl("_convolution", TORCH_FN(convolution_of_traces));
 }
 // Made of other operators, it records its own gradient.
 TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }

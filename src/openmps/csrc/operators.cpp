@@ -4,6 +4,7 @@
 #include "operators.h"
 
 #include "narrow.h"  // before the operator headers, which build on it
+#include "sums.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
@@ -27,6 +28,7 @@
 #include <ATen/ops/clamp_ops.h>
 #include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_native.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/dot_ops.h>
 #include <ATen/ops/embedding_ops.h>
@@ -34,6 +36,7 @@
 #include <ATen/ops/eq_ops.h>
 #include <ATen/ops/exp_ops.h>
 #include <ATen/ops/fill_ops.h>
+#include <ATen/ops/flip_ops.h>
 #include <ATen/ops/gather_ops.h>
 #include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gelu_ops.h>
@@ -74,6 +77,7 @@
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/relu_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
+#include <ATen/ops/rsub_native.h>
 #include <ATen/ops/sigmoid_ops.h>
 #include <ATen/ops/sigmoid_backward_ops.h>
 #include <ATen/ops/silu_ops.h>
@@ -142,11 +146,27 @@ struct ConvolutionLayout {
   std::optional<std::pair<at::Tensor, at::Tensor>> copies;
 };
 
+// Of convolutions torch.jit.trace writes down what they call, which must not be on backing tensors:
+// a program would be left that takes its example for a constant.
+bool is_traced() { return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Tracer); }
+
+at::Tensor traced_convolution(const at::Tensor& input, const at::Tensor& weight,
+                              const std::optional<at::Tensor>& bias, c10::SymIntArrayRef stride,
+                              c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                              bool transposed, c10::SymIntArrayRef output_padding,
+                              const c10::SymInt& groups) {
+  return at::native::convolution(
+      input, weight, bias, C10_AS_INTARRAYREF_SLOW(stride), C10_AS_INTARRAYREF_SLOW(padding),
+      C10_AS_INTARRAYREF_SLOW(dilation), transposed, C10_AS_INTARRAYREF_SLOW(output_padding),
+      groups.guard_int(__FILE__, __LINE__));
+}
+
 template <class Op, class Signature = typename Op::schema>
 struct Convolution;
 template <class Op, class Result, class... Rest>
 struct Convolution<Op, Result(const at::Tensor&, const at::Tensor&, Rest...)> {
   static Result run(const at::Tensor& input, const at::Tensor& weight, Rest... rest) {
+    if (C10_UNLIKELY(is_traced())) return traced_convolution(input, weight, rest...);
     const ConvolutionLayout laid(input, weight);
     if (C10_LIKELY(!laid.copies)) return OnBacking<Op>::run(input, weight, rest...);
     return OnBacking<Op>::run(laid.copies->first, laid.copies->second, rest...);
@@ -172,11 +192,31 @@ struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, cons
   }
 };
 
+// Complex numbers of 32 bits are flipped by their parts: the backing device has no kernel for them.
+struct Flip {
+  static at::Tensor run(const at::Tensor& self, at::IntArrayRef dims) {
+    if (C10_LIKELY(self.scalar_type() != c10::kComplexHalf)) {
+      return OnBacking<at::_ops::flip>::run(self, dims);
+    }
+    auto of_parts = dims.vec();
+    for (auto& dim : of_parts) dim = c10::maybe_wrap_dim(dim, self.dim());
+    return at::view_as_complex(OnBacking<at::_ops::flip>::run(parts_of(self), of_parts));
+  }
+};
+
+at::Tensor reversed_difference(const at::Tensor& self, const at::Tensor& other,
+                               const at::Scalar& alpha) {
+  return at::native::rsub(self, other, alpha);
+}
+
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
-  add_narrow<at::_ops::add_Tensor, 0b11>(m);
-  add_narrow<at::_ops::add__Tensor, 0b11>(m);
-  add<at::_ops::sub_Tensor>(m);
-  add<at::_ops::sub__Tensor>(m);
+  add<at::_ops::add_Tensor, Sum<Narrow<at::_ops::add_Tensor, 0b11>>>(m);
+  add<at::_ops::add__Tensor, SumInPlace<Narrow<at::_ops::add__Tensor, 0b11>>>(m);
+  add<at::_ops::add_out, SumOut<at::_ops::add_out, at::_ops::add_Tensor>>(m);
+  add<at::_ops::sub_Tensor, Sum<OnBacking<at::_ops::sub_Tensor>>>(m);
+  add<at::_ops::sub__Tensor, SumInPlace<OnBacking<at::_ops::sub__Tensor>>>(m);
+  add<at::_ops::sub_out, SumOut<at::_ops::sub_out, at::_ops::sub_Tensor>>(m);
+  m.impl("rsub.Tensor", reversed_difference);
   add<at::_ops::mul_Tensor>(m);
   add<at::_ops::mul__Tensor>(m);
   add<at::_ops::div_Tensor>(m);
@@ -232,6 +272,7 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
   add<at::_ops::baddbmm>(m);
   add<at::_ops::dot>(m);
   add<at::_ops::cat>(m);
+  add<at::_ops::flip, Flip>(m);
   add<at::_ops::index_select>(m);
   add<at::_ops::gather>(m);
   add<at::_ops::embedding_dense_backward>(m);

@@ -35,7 +35,7 @@ def hand_over(core: ModuleType, torch: Torch, mac: Mac, engine: str, strict: boo
     rules = _find_or_make(torch, mac.macos)
     for refusal in rules["refused"]:
         core.refuse(*refusal)
-    for widening in [*rules["widened"], *(rules["widened_on_cuda"] if engine == "cuda" else ())]:
+    for widening in [*rules["widened"], *rules[f"widened_on_{engine}"]]:
         core.widen(*widening)
     core.activate(
         engine,
@@ -85,13 +85,14 @@ def _find_or_make(torch: Torch, macos: tuple[int, int]) -> dict[str, Any]:
 
 
 def _make(torch: Path, macos: tuple[int, int]) -> dict[str, Any]:
-    from openmps.mac.dtypes import WIDENED_ON_CUDA, expand, expand_widened
+    from openmps.mac.dtypes import WIDENED_ON_CPU, WIDENED_ON_CUDA, expand, expand_widened
     from openmps.mac.operators import Status
 
     operators = installed_operators(torch)
     dense = operators.dense
     refused = expand(dense, macos)
     widened = expand_widened(dense)
+    on_cpu = expand_widened(dense, WIDENED_ON_CPU)
     on_cuda = expand_widened(dense, WIDENED_ON_CUDA)
     return {
         "native": [name for name, operator in dense.items() if operator.status is Status.NATIVE],
@@ -101,6 +102,9 @@ def _make(torch: Path, macos: tuple[int, int]) -> dict[str, Any]:
         "sparse": sorted(operators.sparse),
         "refused": [[name, *refusal] for name, rules in refused.items() for refusal in rules],
         "widened": [[name, *widening] for name, rules in widened.items() for widening in rules],
+        "widened_on_cpu": [
+            [name, *widening] for name, rules in on_cpu.items() for widening in rules
+        ],
         "widened_on_cuda": [
             [name, *widening] for name, rules in on_cuda.items() for widening in rules
         ],

@@ -8,11 +8,12 @@ from typing import NamedTuple, TypeVar
 
 from openmps.mac.dtype_names import mask, number
 from openmps.mac.refusals import REFUSED, Refusal
-from openmps.mac.widenings import HOST, WIDENED, WIDENED_ON_CUDA, Widened
+from openmps.mac.widenings import HOST, WIDENED, WIDENED_ON_CPU, WIDENED_ON_CUDA, Widened
 
 __all__ = [
     "REFUSED",
     "WIDENED",
+    "WIDENED_ON_CPU",
     "WIDENED_ON_CUDA",
     "Refusal",
     "RefusalBits",

@@ -43,12 +43,14 @@ _IN_HALF_PRECISION = (
     # The CPU has these, and rounds at every step; a Mac computes in float32.
     Widened("grid_sampler_2d grid_sampler_3d", "half", "float32", SAME),
     Widened("grid_sampler_2d_backward grid_sampler_3d_backward", "half", "float32", SAME),
-    Widened("_dirichlet_grad", "half", "float32", SAME),
+    Widened("_dirichlet_grad addbmm", "half", "float32", SAME),
     # The CPU wants the total weight in the input's dtype; a Mac does not look.
     Widened("nll_loss_backward nll_loss2d_backward", "half", "float32"),
     Widened("polar", "float16", "float32", SAME),
     Widened("_fft_r2c", "float16", "float32"),
     Widened("_sparse_sparse_matmul", "half", "float32", SAME),
+    # The CPU counts in the input's dtype, and stops at 2048 or 256; a Mac counts, then rounds.
+    Widened("histc", "half", "float32"),
 )
 
 _OF_BOOLS = (
@@ -122,12 +124,16 @@ WIDENED: tuple[Widened, ...] = (
     *_OF_SMALL_COMPLEX,
 )
 
+# For the CPU engine, besides the above: there PyTorch's fused SGD stores nothing, but for elements
+# beyond the last whole vector.
+WIDENED_ON_CPU: tuple[Widened, ...] = (Widened("_fused_sgd_", "half", "float32"),)
+
 # What PyTorch's CPU has, and its CUDA has not: for the CUDA engine, besides the above. Found by the
 # `dtypes` and `dtypesIfCUDA` of PyTorch's own operator database. Not where indices or targets have
 # these dtypes, too.
 WIDENED_ON_CUDA: tuple[Widened, ...] = (
     Widened("igamma igammac", "half", "float32", COMMON),
-    Widened("angle histc", "half", "float32"),
+    Widened("angle", "half", "float32"),
     Widened("scatter_reduce", "bool", "int32"),
     # Exact, as on a Mac: floats would lose digits.
     Widened("mm bmm addmm baddbmm addbmm addmv dot vdot", "integral", HOST),
