@@ -189,8 +189,8 @@ struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, cons
       for_input = std::get<0>(OnBacking<Op>::run(gradient, input, weight, rest...));
       wanted = others;
     }
-    auto results = OnBacking<Op>::run(gradient.contiguous(), input.contiguous(),
-                                      weight.contiguous(), rest...);
+    auto results =
+        OnBacking<Op>::run(gradient.contiguous(), input.contiguous(), weight.contiguous(), rest...);
     std::get<0>(results) = std::move(for_input);
     return results;
   }
@@ -307,6 +307,7 @@ void prepare_typed_kernels() {
     const auto mac_says = what_mac_says(kernel.name);
     *kernel.watched = dtypes_to_check(kernel.name);
     if (mac_says.rules != nullptr) *kernel.watched |= mac_says.rules->special();
+    *kernel.watched |= mac_says.numbers.dtypes;
     *kernel.may_mend = mac_says.mend != nullptr || mac_says.check != nullptr;
     // On a GPU arguments are looked at before the operator runs, by the general kernel.
     if (mac_says.mend != nullptr && !backing().is_cpu()) *kernel.watched = ~DtypeMask{0};
