@@ -203,10 +203,20 @@ def test_activation_in_place_agrees(name):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", ["GELU", "SiLU", "Softmax", "Sigmoid", "LogSoftmax", "Hardswish"])
+@pytest.mark.parametrize("name", ["GELU", "SiLU", "Sigmoid", "Hardswish"])
 def test_activation_of_half_precision_agrees(name, dtype):
     torch.manual_seed(0)
     assert_module_agrees(ACTIVATIONS[name](), torch.randn(2, 4, 6, dtype=dtype, requires_grad=True))
+
+
+# A Mac rounds each step: tests/mac/test_numbers.py.
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
+def test_softmax_of_half_precision_agrees_to_a_few_roundings(name, dtype):
+    torch.manual_seed(0)
+    data = torch.randn(2, 4, 6, dtype=dtype, requires_grad=True)
+    few = 4 * torch.finfo(dtype).eps  # of sums that are larger than the gradients
+    assert_module_agrees(ACTIVATIONS[name](), data, rtol=few, atol=4 * few)
 
 
 def test_linear_layers_agree():

@@ -209,6 +209,52 @@ EXPLAINED = [
         "bits",
         "equal elements have no order, unless a stable one is asked for",
     ),
+    Explanation(
+        r"softm|cross_entropy|attention|gumbel",
+        "close",
+        "in half precision a Mac rounds each step of a softmax, and of its gradient",
+        2e-2,
+        2e-2,
+    ),
+    Explanation(
+        _names("pow", "__pow__", "__rpow__", "float_power"),
+        "close",
+        "complex powers in polar form",
+        1e-4,
+        1e-5,
+    ),
+    Explanation(
+        _names("pow", "__pow__", "__rpow__", "float_power"),
+        "bits",
+        "powers of a complex zero",
+        text="nan|inf",
+    ),
+    Explanation(
+        _names("exp", "expm1"),
+        "bits",
+        "infinities on the real axis, whose exponential is real on a Mac",
+        text="nan",
+    ),
+    Explanation(
+        _names("logcumsumexp"),
+        "bits",
+        "the angle of complex sums is not rounded to (-pi, pi] on a Mac",
+    ),
+    Explanation(
+        _names("nanmedian", "masked.median"), "bits", "a Mac's median of nothing but nans is 0"
+    ),
+    Explanation(
+        _names("linalg.householder_product", "orgqr", "householder_product"),
+        "bits",
+        "in half precision a Mac rounds after each reflection",
+    ),
+    Explanation(_names("cdist"), "bits", "in half precision a Mac looks for the maximum unrounded"),
+    Explanation(
+        _names("arange", "range"),
+        "raises",
+        "a Mac wants a start that the dtype has",
+        text="without overflow",
+    ),
     Explanation(_names("ldl_solve"), "bits", "of pivots that no factorisation gives"),
     *(
         Explanation(

@@ -40,6 +40,40 @@ def test_a_convolution_is_channels_last_if_one_of_its_inputs_is(
     torch.testing.assert_close(result, plain)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("bias", [True, False])
+def test_gradients_of_a_volumes_weights_have_one_layout_and_the_same_numbers_for_each_format(
+    dtype: torch.dtype, bias: bool
+) -> None:
+    torch.manual_seed(0)
+    data = torch.randn(2, 16, 9, 8, 8, device="mps", dtype=dtype)
+    module = torch.nn.Conv3d(16, 8, 3, padding=1, bias=bias).to("mps", dtype)
+    gradient = torch.randn(2, 8, 9, 8, 8, device="mps", dtype=dtype)
+    seen = []
+    for layout in (torch.contiguous_format, torch.channels_last_3d):
+        given = data.clone(memory_format=layout).requires_grad_()
+        module.zero_grad()
+        module(given).backward(gradient.contiguous(memory_format=layout))
+        assert given.grad.is_contiguous(memory_format=layout)
+        assert module.weight.grad.is_contiguous()
+        seen.append([parameter.grad for parameter in module.parameters()])
+    for plain, last in zip(*seen, strict=True):
+        assert torch.equal(plain, last)
+
+
+def test_the_gradient_of_weights_alone_is_that_of_all() -> None:
+    data = made(1, 4, 4, 4, 4).contiguous(memory_format=torch.channels_last_3d)
+    weight = made(2, 4, 2, 2, 2)
+    both = [data.clone().requires_grad_(), weight.clone().requires_grad_()]
+    F.conv3d(*both).sum().backward()
+    alone = weight.clone().requires_grad_()
+    F.conv3d(data, alone).sum().backward()
+    assert torch.equal(alone.grad, both[1].grad)
+    other = data.clone().requires_grad_()
+    F.conv3d(other, weight).sum().backward()
+    assert torch.equal(other.grad, both[0].grad)
+
+
 def test_every_other_channel_of_channels_last_is_not_channels_last() -> None:
     data = made(2, 6, 5, 5).contiguous(memory_format=torch.channels_last)[:, ::2].requires_grad_()
     weight = made(4, 3, 3, 3).requires_grad_()

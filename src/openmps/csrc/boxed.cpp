@@ -154,17 +154,23 @@ void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::ji
       if (rules != nullptr) enforce(*rules, schema, *stack, first);
     });
   }
-  if (rules != nullptr) {
-    if (has_dtypes(rules->on_host, *stack, first)) {
-      return run_on_host(op, stack, ledger::Kind::kNative);
+  const auto run = [&] {
+    if (rules != nullptr) {
+      if (has_dtypes(rules->on_host, *stack, first)) {
+        return run_on_host(op, stack, ledger::Kind::kNative);
+      }
+      if (has_dtypes(rules->widened, *stack, first)) {
+        profiler::Scope scope;
+        if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+        return run_widened(*rules, op, stack, on_backing);
+      }
     }
-    if (has_dtypes(rules->widened, *stack, first)) {
-      profiler::Scope scope;
-      if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
-      return run_widened(*rules, op, stack, on_backing);
-    }
-  }
-  on_backing();
+    on_backing();
+  };
+  if (C10_LIKELY(!has_dtypes(mac_says.numbers.dtypes, *stack, first))) return run();
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+  mac_says.numbers.compute(stack, first, run);
 }
 
 namespace {
@@ -271,7 +277,8 @@ class ByName {
 MacSays what_mac_says(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
   const bool row_major = op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex";
-  return {rules_of(op), check_for(name), mend_for(name), composed_in_place_of(op), row_major};
+  return {rules_of(op),   check_for(name), mend_for(name), composed_in_place_of(op),
+          numbers_of(op), row_major};
 }
 
 MacSays what_mac_says(const c10::OperatorName& op) {

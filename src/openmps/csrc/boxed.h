@@ -9,6 +9,7 @@
 #include "checks.h"
 #include "deferred.h"
 #include "determinism.h"
+#include "numbers.h"
 #include "rules.h"
 
 namespace openmps {
@@ -26,6 +27,7 @@ struct MacSays {
   Check check = nullptr;
   Mend mend = nullptr;
   Composed composed = nullptr;
+  Numbers numbers = {};
   bool row_major = false;  // gives matrices by rows, where the CPU gives them by columns
 };
 

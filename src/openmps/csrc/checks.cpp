@@ -325,6 +325,36 @@ void warn_avg_pool(const FunctionSchema& schema, IValue* arguments) {
       "backend. Falling back on CPU. This may have performance implications.");
 }
 
+// Where a range begins, and how far its steps go, in the dtype of its elements.
+template <class T>
+void convert(const c10::Scalar& begin, const c10::Scalar& step) {
+  (void)begin.to<T>();
+  (void)step.to<T>();
+}
+
+void check_range(const FunctionSchema& schema, IValue* arguments) {
+  const auto* out =
+      schema.argumentIndexWithName("out") ? &named(schema, arguments, "out") : nullptr;
+  if (out == nullptr || !schema.argumentIndexWithName("step")) return;
+  const auto begin = named(schema, arguments, "start").toScalar();
+  const auto step = named(schema, arguments, "step").toScalar();
+  const auto end = named(schema, arguments, "end").toScalar();
+  if (begin.isComplex() || step.isComplex() || end.isComplex()) return;
+  if ((end.toDouble() - begin.toDouble()) / step.toDouble() <= 0) return;  // empty, or refused
+  switch (out->toTensor().scalar_type()) {
+    case c10::kByte:
+      return convert<uint8_t>(begin, step);
+    case c10::kChar:
+      return convert<int8_t>(begin, step);
+    case c10::kShort:
+      return convert<int16_t>(begin, step);
+    case c10::kInt:
+      return convert<int32_t>(begin, step);
+    default:
+      return;
+  }
+}
+
 const std::unordered_map<std::string, Check> kChecks = {
     {"aten::mm", check_mm},
     {"aten::bmm", check_bmm},
@@ -363,6 +393,8 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::_amp_foreach_non_finite_check_and_unscale_", check_unscale},
     {"aten::_fused_adam_", check_fused_adam},
     {"aten::_fused_adamw_", check_fused_adam},
+    {"aten::arange", check_range},
+    {"aten::range", check_range},
     {"aten::linalg_qr", warn_qr},
     {"aten::avg_pool2d", warn_avg_pool},
 };

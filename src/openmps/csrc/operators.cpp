@@ -185,9 +185,33 @@ struct ConvolutionBackward<Op, Result(const at::Tensor&, const at::Tensor&, cons
       return OnBacking<Op>::run(gradient.contiguous(), laid.copies->first, laid.copies->second,
                                 rest...);
     }
-    auto results = OnBacking<Op>::run(gradient, input, weight, rest...);
+    auto results = input.dim() == 5 && backing().is_cpu()
+                       ? of_volumes(gradient, input, weight, rest...)
+                       : OnBacking<Op>::run(gradient, input, weight, rest...);
     // The gradient of what was shown to a convolution as bfloat16 is shown as float32 in its turn.
     if (C10_UNLIKELY(held::any()) && held::can_be_shown(input)) held::hold(std::get<0>(results));
+    return results;
+  }
+
+ private:
+  // A Mac's gradient of a volume's weights lies by rows, with the same numbers for every memory
+  // format; oneDNN adds up in an order of its own for each.
+  static Result of_volumes(const at::Tensor& gradient, const at::Tensor& input,
+                           const at::Tensor& weight, Rest... rest) {
+    auto& wanted = std::get<sizeof...(Rest) - 1>(std::tie(rest...));
+    const bool of_parameters = wanted[1] || wanted[2];
+    if (!of_parameters || (!lies_channels_last(input) && !lies_channels_last(weight))) {
+      return OnBacking<Op>::run(gradient, input, weight, rest...);
+    }
+    at::Tensor for_input;
+    if (std::exchange(wanted[0], false)) {
+      auto others = std::exchange(wanted, {true, false, false});
+      for_input = std::get<0>(OnBacking<Op>::run(gradient, input, weight, rest...));
+      wanted = others;
+    }
+    auto results =
+        OnBacking<Op>::run(gradient.contiguous(), input.contiguous(), weight.contiguous(), rest...);
+    std::get<0>(results) = std::move(for_input);
     return results;
   }
 };
@@ -324,6 +348,7 @@ void prepare_typed_kernels() {
     const auto mac_says = what_mac_says(kernel.name);
     *kernel.watched = dtypes_to_check(kernel.name);
     if (mac_says.rules != nullptr) *kernel.watched |= mac_says.rules->special();
+    *kernel.watched |= mac_says.numbers.dtypes;
     *kernel.may_mend = mac_says.mend != nullptr || mac_says.check != nullptr;
     // On a GPU arguments are looked at before the operator runs, by the general kernel.
     if (mac_says.mend != nullptr && !backing().is_cpu()) *kernel.watched = ~DtypeMask{0};
