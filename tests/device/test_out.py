@@ -173,3 +173,18 @@ def test_out_that_requires_grad_raises():
     out = torch.empty(2, 3, device="mps", requires_grad=True)
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         torch.add(LEFT.to("mps"), RIGHT.to("mps"), out=out)
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_a_triangle_goes_into_batches_that_are_not_contiguous(name: str) -> None:
+    """Where PyTorch's CPU kernel writes beyond the end of `out`."""
+    data = torch.arange(225.0).reshape(3, 3, 5, 5)
+    around = torch.full((3, 9, 5, 5), 7.0, device="mps")
+    out = around[:, 3:6].transpose(0, 1)
+    assert getattr(torch, name)(data.to("mps"), 1, out=out) is out
+    assert torch.equal(out.cpu(), getattr(torch, name)(data, 1))
+    assert (around[:, :3] == 7).all()
+    assert (around[:, 6:] == 7).all()
+    grown = torch.empty(0, device="mps")
+    getattr(torch, name)(data.to("mps").transpose(0, 1), out=grown)
+    assert torch.equal(grown.cpu(), getattr(torch, name)(data.transpose(0, 1).contiguous()))

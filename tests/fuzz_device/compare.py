@@ -123,7 +123,8 @@ def _first_difference(cpu: torch.Tensor, mps: torch.Tensor) -> str:
     wrong = (cpu != mps) & ~((cpu != cpu) & (mps != mps))
     at = wrong.nonzero()[:1].tolist()
     if not at:
-        return "a zero of another sign"
+        kind = "complex" if cpu.is_complex() else "real"
+        return f"a zero of another sign, of {kind} numbers"
     place = tuple(at[0])
     return f"at {list(place)}: {mps[place].item()}, the CPU gives {cpu[place].item()}"
 
@@ -254,6 +255,31 @@ EXPLAINED = [
         "raises",
         "a Mac wants a start that the dtype has",
         text="without overflow",
+    ),
+    Explanation(
+        r"softmax_backward_data", "bits", "the same, of numbers that no softmax gives: sums cancel"
+    ),
+    Explanation(
+        _names("addbmm"), "bits", "in half precision the CPU rounds after each matrix, a Mac once"
+    ),
+    Explanation(_names("histc"), "bits", "in half precision the CPU cannot count far"),
+    Explanation(
+        r".",
+        "bits",
+        "the CPU multiplies the second of two complex summands by one, a Mac does not",
+        text=r"zero of another sign, of complex|\(nan[-+]|nanj\)",
+    ),
+    Explanation(_names("inner"), "flags", "of conjugates: the product is not conjugated lazily"),
+    Explanation(
+        r"(^|[.\['\"])(constant_pad_nd|pad)($|['\"\]])|nn\.functional\.padconstant|[.']fft\.",
+        "stride",
+        "a constant padding lies in rows on a Mac; so does the gradient of what pads",
+    ),
+    Explanation(
+        r"(^|[.\['\"])(constant_pad_nd|pad)($|['\"\]])|nn\.functional\.padconstant|[.']fft\.",
+        "fake",
+        "PyTorch predicts the CPU's layout of a constant padding, also for a Mac",
+        text="stride",
     ),
     Explanation(_names("ldl_solve"), "bits", "of pivots that no factorisation gives"),
     *(

@@ -40,6 +40,7 @@ def test_a_convolution_is_channels_last_if_one_of_its_inputs_is(
     torch.testing.assert_close(result, plain)
 
 
+@pytest.mark.cpu_engine("cuDNN adds up in an order of its own for each format")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("bias", [True, False])
 def test_gradients_of_a_volumes_weights_have_one_layout_and_the_same_numbers_for_each_format(

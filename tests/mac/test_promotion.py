@@ -170,7 +170,7 @@ def test_every_operator_that_promotes_is_tried() -> None:
     renamed = {"cdist_forward": "cdist", "grid_sampler_2d": "grid_sample"}
     assert {renamed.get(name, name.removeprefix("special_")) for name in several} <= tried | {
         "linalg_cross", "linalg_householder_product", "grid_sampler_3d", "logical_not",
-        "baddbmm", "addbmm", "addmv", "dirichlet_grad",
+        "baddbmm", "addbmm", "addmv", "dirichlet_grad", "sparse_sparse_matmul",
     }  # fmt: skip
 
 
