@@ -192,6 +192,14 @@ def test_a_maximum_needs_no_sizes_that_divide() -> None:
     assert F.adaptive_max_pool2d(data.to("mps"), 2).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int64])
+def test_adaptive_averages_of_integers_are_integers(dtype: torch.dtype) -> None:
+    data = torch.arange(16, dtype=dtype, device="mps").view(1, 1, 4, 4)
+    pooled = F.adaptive_avg_pool2d(data, 2)
+    assert pooled.dtype == dtype
+    assert pooled.tolist() == [[[[2, 4], [10, 12]]]]
+
+
 def test_sixteen_indices_are_taken() -> None:
     first = torch.zeros(1, dtype=torch.long, device="mps")
     assert torch.ones([1] * 16, device="mps")[(first,) * 16].tolist() == [1.0]

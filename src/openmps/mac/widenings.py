@@ -81,6 +81,7 @@ _OF_INTEGERS = (
     ),
     Widened("avg_pool3d", "bool small_int", "float32"),
     Widened("adaptive_max_pool2d", "bool integral", "float32"),
+    Widened("adaptive_avg_pool2d _adaptive_avg_pool2d", "integral", "float32"),
     # Not int64, which the indices are.
     Widened("max_unpool2d max_unpool3d", "bool small_int", "float32"),
     Widened("max_pool2d_with_indices_backward", "bool small_int", "float32"),
