@@ -225,6 +225,15 @@ EXPLAINED = [
         1e-5,
     ),
     Explanation(
+        _names(
+            "rsqrt", *(f"{arc}{f}" for arc in ("a", "arc") for f in ("sin", "cos", "sinh", "cosh"))
+        ),
+        "close",
+        "gradients through a complex power",
+        1e-4,
+        1e-5,
+    ),
+    Explanation(
         _names("pow", "__pow__", "__rpow__", "float_power"),
         "bits",
         "powers of a complex zero",

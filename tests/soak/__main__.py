@@ -6,10 +6,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 
 import openmps
 
-from .figures import Figures, growth, heading, line, look
+from .figures import Figures, growth, heading, line, look, open_files
 from .works import WORKS, run_quietly
 
 _WARM_UP = 5  # rounds after which everything was used once, and caches are full
@@ -37,6 +38,7 @@ def main() -> int:
     left = options.minutes * 60 - (time.monotonic() - began)
     rounds = options.rounds or max(1, int(left / took / (options.looks - 1)))
     print(f"{(options.looks - 1) * rounds} rounds of {', '.join(options.works)}", flush=True)
+    files = open_files()
     print(f"{'round':>7} {heading()}")
     seen: list[Figures] = [look()]
     print(f"{0:7} {line(seen[0])}", flush=True)
@@ -47,6 +49,8 @@ def main() -> int:
         print(f"{number * rounds:7} {line(seen[-1])}", flush=True)
     grown = growth(seen, rounds * (options.looks - 1), options.works)
     print("\n".join(["", *grown] if grown else ["", "nothing grew"]))
+    if (left_open := Counter(open_files()) - Counter(files)) and grown:
+        print(f"left open: {', '.join(left_open)}")
     return 1 if grown else 0
 
 
