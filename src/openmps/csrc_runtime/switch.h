@@ -27,11 +27,6 @@ inline void switch_context(void** save, void* load) {
   openmps_switch(save, load);
   local_arrays() = arrays;
 }
-inline void switch_context_by_jump(void** save, void* load) {
-  char* const arrays = local_arrays();
-  openmps_switch_by_jump(save, load);
-  local_arrays() = arrays;
-}
 
 // A context for openmps_switch that calls `function` on the stack ending at `top` (16-byte
 // aligned). The function must not return.

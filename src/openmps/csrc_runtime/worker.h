@@ -33,7 +33,9 @@ struct SimdgroupFibres {
   unsigned current = 0;
   unsigned primed = 0;  // fibres that stand ready to run the next threadgroup
   void* host = nullptr;
+  char* host_arrays = nullptr;
   void* context[kMostSimdgroups];
+  char* context_arrays[kMostSimdgroups] = {};
   Stacks stacks{kMostSimdgroups, 960 << 10, 64 << 10};
   Stacks arrays{kMostSimdgroups, 960 << 10, 64 << 10};
 };
