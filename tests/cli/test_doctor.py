@@ -159,6 +159,12 @@ def test_a_broken_compiler(python, tmp_path: Path, script: str | None, told: str
     assert told in engines["cpu"]["text"]
 
 
+def test_a_missing_compiler_is_fine_where_the_core_is_ready(python) -> None:
+    done = python("-m", "openmps", "doctor", OPENMPS_CXX="no-such-compiler", COLUMNS="200")
+    assert "none, and none is needed: the device core for this torch is ready" in done.stdout
+    assert "install g++" not in done.stdout
+
+
 def test_a_broken_cache_folder(python, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     _, engines = doctor_json(python, OPENMPS_CACHE_DIR=str(tmp_path / "file"))

@@ -318,7 +318,7 @@ EXPLAINED = [
         "a Mac's fallback writes its results back, and cannot where they overlap",
     ),
     Explanation(
-        _names("lu_solve"), "close", "triangular solves round as their memory is aligned", 1e-5, 1e-5
+        _names("lu_solve"), "close", "such solves round as their memory is aligned", 1e-5, 1e-5
     ),
     Explanation(_names("lu_solve"), "size", "for Macs torch registers it in Python"),
     Explanation(

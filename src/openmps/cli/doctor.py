@@ -27,7 +27,7 @@ from openmps.bench.probe import WITHOUT_AMX
 from openmps.build.store import user_store
 from openmps.cli.torchvision import torchvision_fact
 from openmps.device import core
-from openmps.errors import CacheError, OpenmpsError
+from openmps.errors import CacheError, CompilerNotFound, OpenmpsError
 
 SCHEMA = "openmps-doctor/1"
 _ENGINES = ("cpu", "cuda")
@@ -278,8 +278,24 @@ def _torchvision(torch: Torch) -> str:
 def _compiler() -> str:
     from openmps.build.compiler import find_compiler
 
-    compiler = find_compiler()
+    try:
+        compiler = find_compiler()
+    except CompilerNotFound:
+        if _has_core():
+            return "none, and none is needed: the device core for this torch is ready"
+        raise
     return f"{compiler.path}: {compiler.version()}"
+
+
+def _has_core() -> bool:
+    """Without a compiler: nothing can be built."""
+    from openmps.device import core
+
+    try:
+        core.build()
+    except OpenmpsError:
+        return False
+    return True
 
 
 def _shader_compiler() -> str:
