@@ -226,7 +226,8 @@ EXPLAINED = [
     ),
     Explanation(
         _names(
-            "rsqrt", *(f"{arc}{f}" for arc in ("a", "arc") for f in ("sin", "cos", "sinh", "cosh"))
+            "rsqrt",
+            "rms_norm", *(f"{arc}{f}" for arc in ("a", "arc") for f in ("sin", "cos", "sinh", "cosh"))
         ),
         "close",
         "gradients through a complex power",
