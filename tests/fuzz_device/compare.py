@@ -227,7 +227,8 @@ EXPLAINED = [
     Explanation(
         _names(
             "rsqrt",
-            "rms_norm", *(f"{arc}{f}" for arc in ("a", "arc") for f in ("sin", "cos", "sinh", "cosh"))
+            "rms_norm",
+            *(f"{arc}{f}" for arc in ("a", "arc") for f in ("sin", "cos", "sinh", "cosh")),
         ),
         "close",
         "gradients through a complex power",
