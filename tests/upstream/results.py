@@ -28,6 +28,7 @@ class Result:
     """error: an exception's last line, a skip's reason, or how the process ended.
     marked: skipped by a decorator, which was decided when the suite was imported.
     unsaid: of a class that the suite does not run on Macs.
+    younger: over an operator that Macs have in the suite's torch, and not yet in the installed one.
     late: what the device had yet to report in the end, as a Mac would.
     peak_mb: of the whole worker process while the case ran; its imports take the most of it.
     source: which sources of openmps it was taken with."""
@@ -42,6 +43,7 @@ class Result:
     source: str = ""
     marked: bool = False
     unsaid: bool = False
+    younger: bool = False
     late: str = ""
 
     @property

@@ -24,6 +24,7 @@ def result(outcome: Outcome, error: str = "", name: str = "TestA.test_a") -> Res
         (Outcome.HUNG, "over 300 s", "differ"),
         (Outcome.MEMORY, "took 30 GiB", "listed"),
         (Outcome.FAILED, "AttributeError: module 'torch' has no attribute 'new'", "listed"),
+        (Outcome.FAILED, "Exception: module 'torch' has no attribute 'new'", "listed"),
         (Outcome.FAILED, "RuntimeError: Invalid buffer size: 8.25 GiB", "listed"),
         (Outcome.SKIPPED, "k only applies to topk", "agree"),
         (Outcome.SKIPPED, "Only runs on cuda", "agree"),
@@ -59,6 +60,12 @@ def test_what_fails_on_a_mac_too_is_listed_where_nobody_says_what_it_does() -> N
     assert cause(wrong) == "Tensor.__deepcopy__ clones what is on mps"
     assert verdict(replace(wrong, unsaid=False)).value == "differ"
     assert verdict(replace(wrong, name="TestTorchMPS.test_deepcopy")).value == "differ"
+
+
+def test_what_needs_an_operator_of_a_younger_torch_is_listed() -> None:
+    missing = Result("TestA.test_a", Outcome.FAILED, "NotImplementedError: no", younger=True)
+    assert verdict(missing).value == "listed"
+    assert verdict(replace(missing, younger=False)).value == "differ"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from . import running
 from .process import Suite, SuiteUnusable, Worker
 from .results import Outcome, Result
 from .running import run_cases
+from .worker import is_younger
 
 FILE = """
 import os, signal, subprocess, sys, tempfile, time, unittest
@@ -229,3 +230,32 @@ def test_nothing_is_left_in_the_folder_for_temporary_files(
         results_of(suite, "p_scratch", "h_abort")["p_scratch"].error == f"RuntimeError: {scratch}"
     )
     assert list(scratch.iterdir()) == []
+
+
+TABLE = """
+- func: new_on_macs(Tensor self) -> Tensor
+  dispatch:
+    CPU: new_on_macs
+    MPS: new_on_macs_mps
+
+- func: still_missing(Tensor self) -> Tensor
+  dispatch:
+    CPU: still_missing
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "table", "expected"),
+    [
+        ("aten::new_on_macs", TABLE, True),
+        ("aten::still_missing", TABLE, False),
+        ("aten::unheard_of", TABLE, False),
+        ("aten::new_on_macs", "", False),
+    ],
+)
+def test_an_operator_is_younger_if_the_checkout_has_it_for_macs(
+    operator: str, table: str, expected: bool
+) -> None:
+    missing = f"NotImplementedError: The operator '{operator}' is not currently implemented for the"
+    assert is_younger(f"{missing} MPS device.", table) is expected
+    assert not is_younger("RuntimeError: something else", table)

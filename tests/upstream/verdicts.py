@@ -47,7 +47,7 @@ _REFUSALS_OF_MACS = re.compile(
 
 
 # Of a checkout that is some days older or younger than the installed release.
-_ANOTHER_TORCH = re.compile(r"AttributeError: module 'torch[.\w]*' has no attribute")
+_ANOTHER_TORCH = re.compile(r"(AttributeError|Exception): module 'torch[.\w]*' has no attribute")
 
 # The chosen Mac's own words when it is too small for a case.
 _TOO_SMALL_A_MAC = re.compile(r"Invalid buffer size: |MPS backend out of memory")
@@ -59,7 +59,9 @@ def verdict(result: Result) -> Verdict:
     if result.outcome is Outcome.MEMORY:
         return Verdict.LISTED
     failed = result.outcome is Outcome.FAILED
-    if failed and (_TOO_SMALL_A_MAC.search(result.error) or _ANOTHER_TORCH.match(result.error)):
+    if failed and (result.younger or _ANOTHER_TORCH.match(result.error)):
+        return Verdict.LISTED
+    if failed and _TOO_SMALL_A_MAC.search(result.error):
         return Verdict.LISTED
     if failed and result.unsaid and _is_the_same_on_a_mac(result):
         return Verdict.LISTED

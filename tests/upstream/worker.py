@@ -14,13 +14,17 @@ import faulthandler
 import importlib.util
 import json
 import os
+import re
 import signal
 import sys
 import time
 import unittest
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from openmps.mac.operators import Status, read_operators
 
 from . import memory
 from .mac_stubs import pretend
@@ -128,8 +132,28 @@ def _run(case: unittest.TestCase, seconds: float) -> dict[str, object]:
         "peak_mb": memory.peak_bytes() >> 20,
         "marked": _is_marked(fresh),
         "unsaid": says_nothing_of_macs(fresh),
+        "younger": is_younger(error, native_functions()),
         "late": late,
     }
+
+
+@cache
+def native_functions() -> str:
+    """The suite's own table of operators, of the checkout in whose test/ this process runs."""
+    for folder in Path.cwd().parents:
+        table = folder / "aten" / "src" / "ATen" / "native" / "native_functions.yaml"
+        if table.is_file():
+            return table.read_text()
+    return ""
+
+
+def is_younger(error: str, native_functions: str) -> bool:
+    """Whether an operator is missing that Macs have in the torch whose table this is."""
+    missing = re.search(r"operator '([\w:.]+)' is not currently implemented for the MPS", error)
+    if missing is None or not native_functions:
+        return False
+    operator = read_operators(native_functions).dense.get(missing[1])
+    return operator is not None and operator.status is Status.NATIVE
 
 
 def _late_error() -> str:

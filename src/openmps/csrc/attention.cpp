@@ -370,8 +370,9 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
                                                   const std::optional<Tensor>& mask, double dropout,
                                                   bool causal, const std::optional<Tensor>&,
                                                   std::optional<double> scale, bool grouped) {
+  // Without the plain formula to fall back on, CUDA's operator raises where no other kernel fits.
   const bool at_once = !backing().is_cpu() && dropout == 0.0 && is_mps(key) && is_mps(value) &&
-                       (!mask || is_mps(*mask));
+                       (!mask || is_mps(*mask)) && at::globalContext().userEnabledMathSDP();
   std::optional<ledger::Own> own;
   if (!at_once) own.emplace(MathForMps::name);
   for (const auto* tensor : {&query, &key, &value}) {

@@ -125,8 +125,21 @@ void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack
   }
 }
 
-void lay_out_by_rows(torch::jit::Stack& results, size_t first) {
-  for (size_t i = first; i < results.size(); ++i) results[i] = results[i].toTensor().contiguous();
+void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format) {
+  for (size_t i = first; i < results.size(); ++i) {
+    results[i] = results[i].toTensor().contiguous(format);
+  }
+}
+
+// The CPU gives these matrices by columns; CUDA's unpooling forgets channels last.
+ResultLayout layout_of(const std::string& op) {
+  if (op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex") {
+    return ResultLayout::kContiguous;
+  }
+  if (!backing().is_cpu() && (op == "aten::max_unpool2d" || op == "aten::max_unpool3d")) {
+    return ResultLayout::kLikeFirstArgument;
+  }
+  return ResultLayout::kAsGiven;
 }
 
 }  // namespace
@@ -136,6 +149,9 @@ void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::ji
   const auto check = mac_says.check;
   const auto& schema = op.schema();
   const size_t first = stack->size() - schema.arguments().size();
+  const auto format = mac_says.layout == ResultLayout::kLikeFirstArgument
+                          ? stack->at(first).toTensor().suggest_memory_format()
+                          : c10::MemoryFormat::Contiguous;
   const auto on_backing = [&] {
     if (mac_says.composed != nullptr && must_be_deterministic() && mac_says.composed(stack)) {
       return;
@@ -145,7 +161,7 @@ void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::ji
     } else {
       run_on_backing(op, DispatchKey::Dense, stack);
     }
-    if (mac_says.row_major) lay_out_by_rows(*stack, first);
+    if (mac_says.layout != ResultLayout::kAsGiven) lay_out(*stack, first, format);
   };
   alert_if_not_deterministic(schema, *stack, first);
   if (is_strict()) {
@@ -276,9 +292,8 @@ class ByName {
 
 MacSays what_mac_says(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
-  const bool row_major = op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex";
   return {rules_of(op),   check_for(name), mend_for(name), composed_in_place_of(op),
-          numbers_of(op), row_major};
+          numbers_of(op), layout_of(op)};
 }
 
 MacSays what_mac_says(const c10::OperatorName& op) {

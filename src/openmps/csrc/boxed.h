@@ -21,6 +21,9 @@ struct NativeOperators {
   std::vector<std::string> always_on_cpu;
 };
 
+// How results lie in memory, where the backing device's kernel lays them otherwise.
+enum class ResultLayout { kAsGiven, kContiguous, kLikeFirstArgument };
+
 // All that is special about one operator on the Mac; each pointer may be nullptr.
 struct MacSays {
   const Rules* rules = nullptr;
@@ -28,7 +31,7 @@ struct MacSays {
   Mend mend = nullptr;
   Composed composed = nullptr;
   Numbers numbers = {};
-  bool row_major = false;  // gives matrices by rows, where the CPU gives them by columns
+  ResultLayout layout = ResultLayout::kAsGiven;
 };
 
 // For "aten::name.overload". Valid for ever, once the rules are complete.

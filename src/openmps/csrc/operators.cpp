@@ -6,6 +6,7 @@
 #include "narrow.h"  // before the operator headers, which build on it
 #include "sums.h"
 
+#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_log_softmax_backward_data_ops.h>
@@ -122,8 +123,8 @@ void add_narrow(torch::Library& library) {
   add<Op, Narrow<Op, kHeld, kRounded>>(library);
 }
 
-// What a Mac's convolution takes for channels last lies so to the stride. The backing device goes
-// by the order of strides, and would lay results out for every other channel of such a tensor, too.
+// Every other channel of a tensor that lies channels last, for example: the order of strides is
+// that of channels last, the strides are not.
 bool is_spread(const at::Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   return (impl->is_strides_like_channels_last() || impl->is_strides_like_channels_last_3d()) &&
@@ -136,11 +137,12 @@ bool lies_channels_last(const at::Tensor& tensor) {
          at::MemoryFormat::Contiguous;
 }
 
-// Both contiguous if one of them is spread and none channels last.
+// The backing device goes by the order of strides; a Mac, since torch 2.13, by the strides. What it
+// does not take for channels last becomes contiguous.
 struct ConvolutionLayout {
   ConvolutionLayout(const at::Tensor& input, const at::Tensor& weight) {
     if (C10_LIKELY(!is_spread(input) && !is_spread(weight))) return;
-    if (lies_channels_last(input) || lies_channels_last(weight)) return;
+    if (at::native::mps_conv_use_channels_last(input, weight)) return;
     copies.emplace(input.contiguous(), weight.contiguous());
   }
   std::optional<std::pair<at::Tensor, at::Tensor>> copies;
