@@ -49,11 +49,11 @@ def test_builds_that_differ_do_not_share_a_core(tmp_path: Path) -> None:
     assert len({build.interface() for build in builds}) == len(builds)
 
 
-def test_sources_are_grouped_by_their_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_are_grouped_by_their_rooms_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = core.find_torch()
     groups = core.job(torch, []).units
     names = [source.name for group in groups for source in group]
-    assert sorted(names) == sorted(file.name for file in core.SOURCES.glob("*.cpp"))
+    assert sorted(names) == sorted(file.name for file in core.SOURCES.rglob("*.cpp"))
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(64)))
     assert core.job(torch, []).units == groups

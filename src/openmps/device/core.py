@@ -38,8 +38,8 @@ _FLAGS = (
 _LIBRARIES = ("-ltorch_python", "-ltorch_cpu", "-lc10")
 # The headers in which builds of one torch release may differ, for all that the core includes.
 _CONFIGURED_HEADERS = ("torch/headeronly/macros/cmake_macros.h", "ATen/Config.h")
-# The sources from here on are the second of two halves that take equally long to compile.
-_SECOND_HALF = "operators.cpp"
+# The rooms of `csrc` that are the first of two halves that take equally long to compile.
+_FIRST_HALF = ("dispatch", "engine", "ledger", "mac", "memory", "metal", "profiler", "python")
 
 
 class Torch(NamedTuple):
@@ -105,7 +105,11 @@ def build(*, prebuilt: bool = True) -> Path:
     torch = find_torch()
     check_torch(torch)
     extra = settings.CXXFLAGS.read().split()
-    sources = {file.name: file.read_bytes() for file in SOURCES.iterdir() if file.is_file()}
+    sources = {
+        str(file.relative_to(SOURCES)): file.read_bytes()
+        for file in sorted(SOURCES.rglob("*"))
+        if file.suffix in (".cpp", ".h")
+    }
     sources |= {name: (_PACKAGE / name).read_bytes() for name in _CONTRACTS}
     abi = sysconfig.get_config_var("SOABI") or ""
     key = build_key(sources, (*torch.interface(), abi, platform.machine(), *_FLAGS, *extra))
@@ -145,23 +149,29 @@ def job(torch: Torch, extra: list[str]) -> Job:
     include = torch.folder / "include"
     folders = (include, include / "torch" / "csrc" / "api" / "include", python)
     return Job(
-        units=_units(sorted(SOURCES.glob("*.cpp"))),
-        # As system headers: warnings in torch's are not ours to print.
-        compile_flags=[*_FLAGS, *extra, *(f"-isystem{folder}" for folder in folders)],
+        units=_units(sorted(SOURCES.rglob("*.cpp"))),
+        compile_flags=[
+            *_FLAGS,
+            *extra,
+            *(f"-I{folder}" for folder in (SOURCES, _PACKAGE)),
+            # As system headers: warnings in torch's are not ours to print.
+            *(f"-isystem{folder}" for folder in folders),
+        ],
         # Where these libraries lie does not matter: they are loaded before the core.
         link_flags=[*extra, f"-L{torch.folder / 'lib'}", *_LIBRARIES],
     )
 
 
 def _units(sources: list[Path]) -> list[list[Path]]:
-    """Parts that are compiled side by side. A source's name alone says which it belongs to.
+    """Parts that are compiled side by side. A source's room alone says which it belongs to.
 
     Each part parses torch's headers, which is most of the work: only many cores make more pay.
     """
-    return [
-        [source for source in sources if source.name < _SECOND_HALF],
-        [source for source in sources if source.name >= _SECOND_HALF],
-    ]
+    halves: tuple[list[Path], list[Path]] = ([], [])
+    for source in sources:
+        room = source.relative_to(SOURCES).parts[0]
+        halves[room not in _FIRST_HALF].append(source)
+    return list(halves)
 
 
 def load() -> ModuleType:

@@ -1,0 +1,117 @@
+#include "engine/cuda/index_guards.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "tensor/allocator.h"
+#include "engine/builtin_kernels.h"
+#include "engine/reports.h"
+
+namespace openmps::guards {
+namespace {
+
+using at::Tensor;
+
+// device/guards.metal has the same structures.
+struct Words {
+  char before[80];
+  char between[40];
+  char after[100];
+  uint32_t with_number;
+  uint32_t with_place;
+};
+
+struct Assertion {
+  char text[250];
+};
+
+template <size_t kSize>
+void copy_text(const std::string& from, char (&to)[kSize]) {
+  std::memset(to, 0, kSize);
+  from.copy(to, kSize - 1);
+}
+
+Words packed(const Says& says, bool with_number) {
+  Words words{};
+  copy_text(says.before, words.before);
+  copy_text(says.between, words.between);
+  copy_text(says.after, words.after);
+  words.with_number = with_number ? 1 : 0;
+  words.with_place = says.between.empty() ? 0 : 1;
+  return words;
+}
+
+const OwnKernel& kernel(const char* name) {
+  const auto* found = find_own_kernel(name);
+  TORCH_INTERNAL_ASSERT(found != nullptr, name);
+  return *found;
+}
+
+// Kept, because every embedding asks for one. No static of its own: the search waits for Python,
+// and a thread that has Python might wait here for the static.
+const OwnKernel& kernel_for_index(at::ScalarType type) {
+  static std::atomic<const OwnKernel*> kept[2] = {};
+  const bool is_int = type == at::kInt;
+  const auto* found = kept[is_int].load(std::memory_order_acquire);
+  if (found == nullptr) {
+    found = &kernel(is_int ? "guard_index_int" : "guard_index_long");
+    kept[is_int].store(found, std::memory_order_release);
+  }
+  return *found;
+}
+
+// One of each element: an expanded tensor shows the same many times.
+Tensor without_repeats(Tensor tensor) {
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
+  }
+  return tensor.contiguous();
+}
+
+// at::empty_like, without its way through the dispatcher: every embedding and loss comes here.
+Tensor like(const Tensor& contiguous) {
+  return at::detail::empty_generic(contiguous.sizes(), mps_allocator(),
+                                   c10::DispatchKeySet(c10::DispatchKey::MPS),
+                                   contiguous.scalar_type(), c10::MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
+  if (index.numel() == 0 || bounds.low >= bounds.high) return index;
+  const auto given = without_repeats(index);
+  const auto mended = like(given);
+  const auto words = packed(says, /*with_number=*/true);
+  kernel_for_index(index.scalar_type())
+      .run(given.numel(), {{given.const_data_ptr()},
+                           {mended.mutable_data_ptr()},
+                           bytes_of(bounds),
+                           bytes_of(words),
+                           {report_buffer()}});
+  return mended.sizes() == index.sizes() ? mended : mended.expand(index.sizes());
+}
+
+Tensor probabilities(const Tensor& values, const std::string& words) {
+  if (values.numel() == 0) return values;
+  const auto given = without_repeats(values);
+  const auto mended = like(given);
+  kernel("guard_probability")
+      .run(given.numel(), {{given.const_data_ptr()},
+                           {mended.mutable_data_ptr()},
+                           bytes_of(packed({words, "", ""}, /*with_number=*/false)),
+                           {report_buffer()}});
+  return mended.expand(values.sizes());
+}
+
+void holds(const Tensor& assertion, const std::string& words) {
+  Assertion text;
+  copy_text(words, text.text);
+  const auto given = assertion.contiguous();
+  kernel("guard_assertion")
+      .run(given.numel(), {{given.const_data_ptr()}, bytes_of(text), {report_buffer()}});
+}
+
+}  // namespace openmps::guards

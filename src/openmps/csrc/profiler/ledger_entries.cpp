@@ -1,0 +1,77 @@
+#include "profiler/ledger_entries.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "tensor/header.h"
+
+namespace openmps::profiler {
+
+// Operators whose results have a size that depends on values: a Mac waits to know it.
+bool waits_for_device(const std::string& name) {
+  static const std::unordered_set<std::string> kNames = {
+      "aten::nonzero",    "aten::masked_select",      "aten::_unique", "aten::_unique2",
+      "aten::unique_dim", "aten::unique_consecutive", "aten::equal",   "aten::bincount",
+      "aten::argwhere",   "aten::repeat_interleave"};
+  return kNames.count(name) != 0;
+}
+
+// Masks become indices first, and how many only the device knows.
+bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
+  static const std::unordered_set<std::string> kIndexing = {
+      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"};
+  if (kIndexing.count(name) == 0) return false;
+  for (const auto& value : stack) {
+    if (!value.isList()) continue;
+    for (const c10::IValue& index : value.toListRef()) {
+      if (!index.isTensor() || !index.toTensor().defined()) continue;
+      const auto type = index.toTensor().scalar_type();
+      if (type == c10::kBool || type == c10::kByte) return true;
+    }
+  }
+  return false;
+}
+
+void note_doubles(const Tensors& tensors) {
+  auto& doubles = ledger::within().doubles;
+  doubles = std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor* tensor) {
+    return is_mps(*tensor) &&
+           (tensor->scalar_type() == c10::kDouble || tensor->scalar_type() == c10::kComplexDouble);
+  });
+}
+
+void enter_ledger(Record& record) {
+  record.line = ledger::line();
+  auto& now = ledger::within();
+  now.line = record.line;
+  record.printing = now.printing;
+  if (record.kind == Kind::kOperation) now.operation = true;
+  if (record.kind == Kind::kFallback) now.fallback = true;
+}
+
+void leave_ledger(Kind kind) {
+  auto& now = ledger::within();
+  if (kind == Kind::kOperation) now.operation = now.doubles = false;
+  if (kind == Kind::kFallback) now.fallback = false;
+}
+
+void write_in_ledger(const Record& record) {
+  using Event = ledger::Kind;
+  const auto add = [&](Event kind) {
+    const auto name = kind == Event::kSync && record.printing ? "print"
+                      : record.overload.empty()               ? record.name
+                                                              : record.name + "." + record.overload;
+    ledger::add_from(record.line, kind, name, "", record.bytes, record.duration_ns);
+  };
+  if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
+    add(record.as);
+    if (record.waits) add(Event::kSync);
+    return;
+  }
+  if (ledger::within().fallback) return;  // its bytes count as the fallback's
+  const bool to_host = record.direction == Direction::kMpsToCpu;
+  add(to_host ? Event::kToHost : Event::kToDevice);
+  if (to_host && record.blocking) add(Event::kSync);
+}
+
+}  // namespace openmps::profiler
