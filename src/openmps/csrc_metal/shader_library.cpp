@@ -9,7 +9,7 @@
 
 #include <mutex>
 
-#include "../csrc/metal.h"
+#include "../csrc/metal/metal.h"
 
 namespace {
 

@@ -28,7 +28,7 @@ from openmps.shader.extension import ExtensionShaders
 
 _LIBRARY = "libopenmps_metal.so"
 _SOURCE = SOURCES.parent / "csrc_metal" / "shader_library.cpp"
-_INTERFACE = SOURCES / "metal.h"
+_INTERFACE = SOURCES / "metal" / "metal.h"
 _HEADER = Path("ATen", "native", "mps", "MetalShaderLibrary.h")
 _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-D_GLIBCXX_USE_CXX11_ABI=1")
 

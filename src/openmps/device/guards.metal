@@ -6,7 +6,7 @@
 using namespace metal;
 using c10::metal::ErrorMessages;
 
-// What a report says: before, place, between, number, after. csrc/guards.cpp has the same structure.
+// What a report says: before, place, between, number, after. csrc/engine/cuda/index_guards.cpp has the same structure.
 struct Words {
   char before[80];
   char between[40];  // where the number stands, if that is told

@@ -1,7 +1,7 @@
 // The device's random numbers: what a Mac draws, word for word, over PyTorch's own Philox header.
 //
 // A thread draws one block, four words, and writes the four elements (two of 64 bits) made of them.
-// It never asks how long the tensor is: csrc/random_kernels.cpp draws a ragged end into scratch
+// It never asks how long the tensor is: csrc/operators/random_kernels.cpp draws a ragged end into scratch
 // memory. So the loop over threads has no branch, and the compiler turns it into vector code.
 //
 // Logarithms and the like are not taken from a maths library: an element has the same bits on every

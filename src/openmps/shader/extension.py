@@ -1,6 +1,6 @@
 """Metal kernels of C++ extensions: what the device core calls to compile and to launch them.
 
-The structures are those of csrc/shader_calls.h. An exception must not leave a callback: it becomes
+The structures are those of csrc/metal/shader_calls.h. An exception must not leave a callback: it becomes
 a number and a text in the answer, and the core throws PyTorch's exception of that kind.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BUFFERS = 31
 _LAUNCH = struct.Struct(f"=6I2Q{_BUFFERS}Q{_BUFFERS}Q")
 
-# The first that fits; the numbers are those of csrc/metal_encoder.cpp.
+# The first that fits; the numbers are those of csrc/metal/encoder.cpp.
 _FAILURES: tuple[tuple[type[Exception], int], ...] = (
     (SyntaxError, 2),
     (ValueError, 3),

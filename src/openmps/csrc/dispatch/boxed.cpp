@@ -1,95 +1,23 @@
-// Runs an operator on the same bytes, on the backing device. Boxed, so that one function serves all
-// operators of all libraries, aten and custom ones alike.
+
 #include "dispatch/boxed.h"
 
 #include <torch/library.h>
 
-#include "tensor/allocation_tracker.h"
-#include "engine/engine.h"
-#include "dispatch/call.h"
+
 #include "dispatch/determinism.h"
 #include "dispatch/fallback.h"
-#include "torch_interfaces/generator.h"
-#include "engine/cuda/errors.h"
-#include "engine/cuda/lazy_bfloat16.h"
-#include "profiler/profiler.h"
-#include "mac/rules.h"
-#include "tensor/sparse.h"
+#include "dispatch/on_backing.h"
 #include "dispatch/widen.h"
+#include "engine/engine.h"
+#include "mac/rules.h"
+#include "profiler/profiler.h"
+#include "tensor/sparse.h"
 
 namespace openmps {
 namespace {
 
 using c10::DispatchKey;
 using c10::OperatorHandle;
-
-bool is_generator(const c10::Argument& argument) {
-  auto type = argument.type();
-  if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
-  return type->kind() == c10::TypeKind::GeneratorType;
-}
-
-// For random operators without a kernel in random.cpp: those that a Mac lacks (poisson, rrelu). The
-// backing generator continues the mps generator's stream.
-void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, size_t first,
-                         int64_t elements) {
-  if (!op.hasTag(at::Tag::nondeterministic_seeded)) return;
-  const auto& arguments = op.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!is_generator(arguments[i])) continue;
-    auto& value = (*stack)[first + i];
-    const auto given =
-        value.isNone() ? std::optional<at::Generator>() : value.toOptional<at::Generator>();
-    value = backing_generator(given, elements);
-    return;
-  }
-}
-
-// Before its image is lent to an argument that is only read, and is the same tensor.
-[[gnu::cold]] void give_bytes_to_written(const std::vector<c10::Argument>& arguments,
-                                         const torch::jit::Stack& stack, size_t first) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto& value = stack[first + i];
-    const auto* alias = arguments[i].alias_info();
-    if (alias == nullptr || !alias->isWrite() || !value.isTensor()) continue;
-    const auto& tensor = value.toTensor();
-    if (is_mps(tensor) && tensor.has_storage()) held::write(tensor.storage());
-  }
-}
-
-void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::jit::Stack* stack) {
-  const auto& schema = op.schema();
-  const auto& arguments = schema.arguments();
-  const size_t first = stack->size() - arguments.size();
-
-  profiler::Scope scope;
-  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
-  if (C10_UNLIKELY(held::any())) give_bytes_to_written(arguments, *stack, first);
-  Call call(schema.name());
-  bool elsewhere = false;  // a factory-like operator that was told to answer on another device
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    auto& value = (*stack)[first + i];
-    if (value.isDevice() && !value.toDevice().is_mps()) elsewhere = true;
-    const auto* alias = arguments[i].alias_info();
-    call.to_backing(value, alias != nullptr && alias->isWrite());
-  }
-  hand_over_generator(op, stack, first, call.elements());
-
-  const auto component = c10::toBackendComponent(backing().key);
-  const auto key = c10::toRuntimePerBackendFunctionalityKey(functionality, component);
-  scope.restart();
-  try {
-    const Counting counting(!elsewhere);
-    const NoAlerts silent;
-    op.redispatchBoxed(c10::DispatchKeySet(key), stack);
-  } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
-  }
-
-  call.settle();
-  if (elsewhere) return;
-  for (size_t i = first; i < stack->size(); ++i) call.to_mps((*stack)[i]);
-}
 
 // Whether the CPU's kernel complains of an index. Of anything else a Mac, too, complains at once.
 bool is_found_late(const c10::Error& error) {
@@ -101,19 +29,19 @@ bool is_found_late(const c10::Error& error) {
 }
 
 // A kernel that fails over what a Mac would notice later runs again, on arguments that work.
-void run_deferring(const OperatorHandle& op, Mend mend, torch::jit::Stack* stack) {
+void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* stack) {
   const size_t count = op.schema().arguments().size();
   const size_t first = stack->size() - count;
   torch::jit::Stack arguments(stack->begin() + first, stack->end());
-  if (!backing().is_cpu()) {
-    mend(arguments);
+  if (engine().checks_indices_first()) {
+    repair(arguments);
     std::move(arguments.begin(), arguments.end(), stack->begin() + first);
     return run_on_backing(op, DispatchKey::Dense, stack);
   }
   try {
     return run_on_backing(op, DispatchKey::Dense, stack);
   } catch (const c10::Error& error) {
-    if (!is_found_late(error) || !mend(arguments)) throw;
+    if (!is_found_late(error) || !repair(arguments)) throw;
   }
   stack->resize(first);
   const auto* alias = op.schema().arguments()[0].alias_info();
@@ -131,37 +59,35 @@ void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format)
   }
 }
 
-// The CPU gives these matrices by columns; CUDA's unpooling forgets channels last.
 ResultLayout layout_of(const std::string& op) {
+  // Matrices that LAPACK gives by columns.
   if (op == "aten::_linalg_solve_ex" || op == "aten::linalg_lu_factor_ex") {
     return ResultLayout::kContiguous;
   }
-  if (!backing().is_cpu() && (op == "aten::max_unpool2d" || op == "aten::max_unpool3d")) {
-    return ResultLayout::kLikeFirstArgument;
-  }
-  return ResultLayout::kAsGiven;
+  return engine().loses_channels_last(op) ? ResultLayout::kLikeFirstArgument
+                                          : ResultLayout::kAsGiven;
 }
 
 }  // namespace
 
-void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::jit::Stack* stack) {
-  const auto* rules = mac_says.rules;
-  const auto check = mac_says.check;
+void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rules, torch::jit::Stack* stack) {
+  const auto* rules = operator_rules.dtypes;
+  const auto check = operator_rules.check;
   const auto& schema = op.schema();
   const size_t first = stack->size() - schema.arguments().size();
-  const auto format = mac_says.layout == ResultLayout::kLikeFirstArgument
+  const auto format = operator_rules.layout == ResultLayout::kLikeFirstArgument
                           ? stack->at(first).toTensor().suggest_memory_format()
                           : c10::MemoryFormat::Contiguous;
   const auto on_backing = [&] {
-    if (mac_says.composed != nullptr && must_be_deterministic() && mac_says.composed(stack)) {
+    if (operator_rules.deterministic != nullptr && must_be_deterministic() && operator_rules.deterministic(stack)) {
       return;
     }
-    if (mac_says.mend != nullptr && (is_strict() || !backing().is_cpu())) {
-      run_deferring(op, mac_says.mend, stack);
+    if (operator_rules.repair != nullptr && (is_strict() || engine().checks_indices_first())) {
+      run_deferring(op, operator_rules.repair, stack);
     } else {
       run_on_backing(op, DispatchKey::Dense, stack);
     }
-    if (mac_says.layout != ResultLayout::kAsGiven) lay_out(*stack, first, format);
+    if (operator_rules.layout != ResultLayout::kAsGiven) lay_out(*stack, first, format);
   };
   alert_if_not_deterministic(schema, *stack, first);
   if (is_strict()) {
@@ -183,21 +109,21 @@ void run_with_rules(const OperatorHandle& op, const MacSays& mac_says, torch::ji
     }
     on_backing();
   };
-  if (C10_LIKELY(!has_dtypes(mac_says.numbers.dtypes, *stack, first))) return run();
+  if (C10_LIKELY(!has_dtypes(operator_rules.numbers.dtypes, *stack, first))) return run();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
-  mac_says.numbers.compute(stack, first, run);
+  operator_rules.numbers.compute(stack, first, run);
 }
 
 namespace {
 
 // Knows what there is to know about its operator from the start: no search at each call.
 struct DenseKernel : c10::OperatorKernel {
-  explicit DenseKernel(const std::string& op) : mac_says(what_mac_says(op)) {}
+  explicit DenseKernel(const std::string& op) : operator_rules(rules_of_operator(op)) {}
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    run_with_rules(op, mac_says, stack);
+    run_with_rules(op, operator_rules, stack);
   }
-  const MacSays mac_says;
+  const OperatorRules operator_rules;
 };
 
 bool is_sum(const std::string& op) {
@@ -207,7 +133,7 @@ bool is_sum(const std::string& op) {
 
 struct SparseKernel : c10::OperatorKernel {
   explicit SparseKernel(const std::string& op)
-      : rules(rules_of(op)), multiplies(op.rfind("aten::mul", 0) == 0), adds(is_sum(op)) {}
+      : rules(dtype_rules_of(op)), multiplies(op.rfind("aten::mul", 0) == 0), adds(is_sum(op)) {}
 
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     const size_t first = stack->size() - op.schema().arguments().size();
@@ -227,7 +153,7 @@ struct SparseKernel : c10::OperatorKernel {
     if (coalesces) coalesce_sum(stack->back().toTensor());
   }
 
-  const Rules* rules;
+  const DtypeRules* rules;
   const bool multiplies;
   const bool adds;
 };
@@ -272,9 +198,9 @@ class ByName {
     library->impl(full.c_str(), std::move(kernel));
   }
 
-  // What a Mac has and CUDA has not (histograms), and what is not made of other operators.
+  // What a Mac has and the engine's device has not (CUDA: histograms), and what is not made of other operators.
   bool is_known_to_cpu_only(const OperatorHandle& op) const {
-    if (backing().is_cpu() || mps_ != DispatchKey::MPS) return false;
+    if (mps_ != DispatchKey::MPS) return false;
     for (const auto composite :
          {DispatchKey::CompositeImplicitAutograd, DispatchKey::CompositeExplicitAutograd,
           DispatchKey::CompositeExplicitAutogradNonFunctional}) {
@@ -290,18 +216,14 @@ class ByName {
 
 }  // namespace
 
-MacSays what_mac_says(const std::string& op) {
+OperatorRules rules_of_operator(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
-  return {rules_of(op),   check_for(name), mend_for(name), composed_in_place_of(op),
+  return {dtype_rules_of(op),   check_for(name), repair_for(name), engine().deterministic_kernel(op),
           numbers_of(op), layout_of(op)};
 }
 
-MacSays what_mac_says(const c10::OperatorName& op) {
-  return what_mac_says(op.overload_name.empty() ? op.name : op.name + "." + op.overload_name);
-}
-
-void run_without_rules(const OperatorHandle& op, torch::jit::Stack* stack) {
-  run_on_backing(op, DispatchKey::Dense, stack);
+OperatorRules rules_of_operator(const c10::OperatorName& op) {
+  return rules_of_operator(op.overload_name.empty() ? op.name : op.name + "." + op.overload_name);
 }
 
 void register_boxed_kernels(const NativeOperators& native) {

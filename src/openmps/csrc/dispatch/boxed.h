@@ -8,8 +8,8 @@
 
 #include "dispatch/checks.h"
 #include "dispatch/deferred_errors.h"
-#include "dispatch/determinism.h"
 #include "dispatch/numbers.h"
+#include "engine/engine.h"
 #include "mac/rules.h"
 
 namespace openmps {
@@ -25,26 +25,23 @@ struct NativeOperators {
 enum class ResultLayout { kAsGiven, kContiguous, kLikeFirstArgument };
 
 // All that is special about one operator on the Mac; each pointer may be nullptr.
-struct MacSays {
-  const Rules* rules = nullptr;
+struct OperatorRules {
+  const DtypeRules* dtypes = nullptr;
   Check check = nullptr;
-  Mend mend = nullptr;
-  Composed composed = nullptr;
+  Repair repair = nullptr;
+  Engine::DeterministicKernel deterministic = nullptr;
   Numbers numbers = {};
   ResultLayout layout = ResultLayout::kAsGiven;
 };
 
 // For "aten::name.overload". Valid for ever, once the rules are complete.
-MacSays what_mac_says(const std::string& op);
-MacSays what_mac_says(const c10::OperatorName& op);
+OperatorRules rules_of_operator(const std::string& op);
+OperatorRules rules_of_operator(const c10::OperatorName& op);
 
 void register_boxed_kernels(const NativeOperators& native);
 
-// Runs `op` on the backing device, whatever a Mac would say to it.
-void run_without_rules(const c10::OperatorHandle& op, torch::jit::Stack* stack);
-
 // Runs `op` as the Mac would: its refusals first, then on the backing device.
-void run_with_rules(const c10::OperatorHandle& op, const MacSays& mac_says,
+void run_with_rules(const c10::OperatorHandle& op, const OperatorRules& operator_rules,
                     torch::jit::Stack* stack);
 
 }  // namespace openmps

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "engine/cuda/lazy_bfloat16.h"
+#include "engine/engine.h"
+#include "tensor/lazy_bytes.h"
 #include "tensor/sparse.h"
 
 namespace openmps {
@@ -35,12 +36,6 @@ bool is_learning_rate(const std::string& op, const at::Tensor& other) {
   return other.is_cpu() && other.numel() == 1 &&
          (op == "aten::_fused_adam_" || op == "aten::_fused_adamw_" || op == "aten::_fused_sgd_");
 }
-
-// Where CUDA wants a number on its own device, and a Mac, like the CPU, does not.
-const std::unordered_set<std::string_view> kTakesNoCpuNumbersOnCuda = {
-    "aten::clamp",      "aten::clamp_",    "aten::clamp_min",
-    "aten::clamp_min_", "aten::clamp_max", "aten::clamp_max_",
-};
 
 bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides() &&
@@ -93,8 +88,7 @@ at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
                 "indices should be either on cpu or on the same device as the indexed tensor (",
                 argument.device(), ")");
     check_same_device(op_, argument, written);
-    const bool must_move = !backing().is_cpu() && kTakesNoCpuNumbersOnCuda.count(op_) != 0;
-    return must_move ? argument.to(backing().device) : argument;
+    return engine().takes_cpu_scalars(op_) ? argument : argument.to(backing().device);
   }
   for (auto& known : arguments_) {
     if (known.mps.is_same(argument)) {  // kernels ask whether `out` is `self`
@@ -109,7 +103,7 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
   if (arguments_.empty()) elements_ = argument.numel();
   at::Tensor view;
   if (is_plain(argument)) {
-    if (!written) view = held::image(argument, c10::kBFloat16);
+    if (!written) view = lazy_source(argument);
     if (!view.defined()) view = backing_view(argument);
     storages_.push_back({argument.storage(), view.storage()});
   } else {

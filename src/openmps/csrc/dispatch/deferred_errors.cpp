@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 #include "dispatch/call.h"
-#include "engine/cuda/index_guards.h"
+#include "engine/index_guards.h"
 #include "tensor/header.h"
 #include "engine/reports.h"
 
@@ -39,34 +39,34 @@ bool is_index(const Tensor& tensor) {
          (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
 }
 
-// What to say about an index: `before`, the index, `after`. Nothing at all if both are empty.
-struct Report {
-  std::string before;
-  std::string after;
-  bool is_silent() const { return before.empty() && after.empty(); }
-};
+// Nothing is said about an index without a text.
+bool is_silent(const IndexErrorText& text) { return text.before.empty() && text.after.empty(); }
 
 // Whether `index` holds values outside [low, high); then it gets `instead` in the place of all of
 // them, and the first is reported.
-bool mend_on_host(Tensor& index, int64_t low, int64_t high, const Report& says, int64_t instead) {
+bool repair_on_host(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text, int64_t instead) {
   const auto host = on_host(index);
   const auto wrong = (host < low).logical_or(host >= high);
   const auto found = host.masked_select(wrong);
   if (found.numel() == 0) return false;
   index = like(index, host.masked_fill(wrong, instead));
-  if (!says.is_silent()) report(c10::str(says.before, found[0].item<int64_t>(), says.after));
+  if (!is_silent(text)) report(c10::str(text.before, found[0].item<int64_t>(), text.after));
   return true;
 }
 
-// On a GPU nobody waits to see whether it is necessary: every index is looked at, and comes back.
-bool mend(Tensor& index, int64_t low, int64_t high, const Report& says, int64_t instead = 0) {
-  if (backing().is_cpu() || !is_mps(index)) return mend_on_host(index, low, high, says, instead);
-  guards::Bounds bounds{low, high, low};
-  if (says.is_silent()) {
-    bounds.quiet_low = guards::kLowest;
-    bounds.quiet_high = guards::kHighest;
+// An engine that checks indices first does not wait to see whether it is necessary: every index is
+// looked at, and comes back.
+bool repair(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text,
+            int64_t instead = 0) {
+  if (!engine().checks_indices_first() || !is_mps(index)) {
+    return repair_on_host(index, low, high, text, instead);
   }
-  index = guards::index(index, bounds, {says.before, says.after, ""});
+  IndexBounds bounds{low, high, low};
+  if (is_silent(text)) {
+    bounds.quiet_low = kLowestIndex;
+    bounds.quiet_high = kHighestIndex;
+  }
+  index = engine().check_indices(index, bounds, text);
   return true;
 }
 
@@ -79,29 +79,30 @@ bool has_dense_layout(const Tensor& self, const Tensor& index, int64_t dim) {
 }
 
 // (self, dim, index, ...): the two texts are those of the kernels for dense and for any layout.
-bool mend_dimension(Stack& arguments, const char* name, int64_t instead) {
+bool repair_dimension(Stack& arguments, const char* name, int64_t instead) {
   const auto self = arguments[0].toTensor();
   auto index = arguments[2].toTensor();
   if (!is_index(index)) return false;
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
   const auto size = self.dim() == 0 ? 1 : self.size(dim);
   const auto which = has_dense_layout(self, index, dim) ? std::string() : c10::str(" ", dim);
-  const Report says = {c10::str(name, ": index "),
-                       c10::str(" is out of bounds for dimension", which, " with size ", size)};
-  if (!mend(index, 0, size, says, instead)) return false;
+  const IndexErrorText text = {c10::str(name, ": index "),
+                       c10::str(" is out of bounds for dimension", which, " with size ", size),
+                               ""};
+  if (!repair(index, 0, size, text, instead)) return false;
   arguments[2] = index;
   return true;
 }
 
-bool mend_scatter(Stack& arguments) { return mend_dimension(arguments, "scatter", 0); }
+bool repair_scatter(Stack& arguments) { return repair_dimension(arguments, "scatter", 0); }
 
-// Gives 0 for an index out of range: read from a row of zeros, added at the end. On a GPU that
-// would cost every call a copy: there it gives the nearest row.
-bool mend_gather(Stack& arguments) {
+// Gives 0 for an index out of range: read from a row of zeros, added at the end. Where indices are
+// checked first that would cost every call a copy: there it gives the nearest row.
+bool repair_gather(Stack& arguments) {
   const auto self = arguments[0].toTensor();
-  if (self.dim() == 0 || !backing().is_cpu()) return mend_dimension(arguments, "gather", 0);
+  if (self.dim() == 0 || engine().checks_indices_first()) return repair_dimension(arguments, "gather", 0);
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
-  if (!mend_dimension(arguments, "gather", self.size(dim))) return false;
+  if (!repair_dimension(arguments, "gather", self.size(dim))) return false;
   auto row = self.sizes().vec();
   row[dim] = 1;
   arguments[0] = at::cat({self, at::zeros(row, self.options())}, dim);
@@ -109,15 +110,15 @@ bool mend_gather(Stack& arguments) {
 }
 
 // (self, indices, ...): a mask uses up as many dimensions as it has.
-bool mend_index(Stack& arguments) {
+bool repair_index(Stack& arguments) {
   const auto self = arguments[0].toTensor();
-  c10::List<std::optional<Tensor>> mended;
+  c10::List<std::optional<Tensor>> repaired;
   bool any = false;
   int64_t dim = 0;
   int64_t position = 0;  // among the indices that are given: what the kernel calls the dimension
   for (const std::optional<Tensor>& given : optional_tensors(arguments[1])) {
     if (!given || !is_index(*given)) {
-      mended.push_back(given);
+      repaired.push_back(given);
       const bool mask = given && given->defined();
       dim += mask ? given->dim() : 1;
       position += mask ? 1 : 0;
@@ -127,46 +128,46 @@ bool mend_index(Stack& arguments) {
     auto index = *given;
     const auto size = self.size(dim);
     if (size == 0) return false;  // which is seen before any kernel runs
-    const Report says = {
-        "index ", c10::str(" is out of bounds for dimension ", position, " with size ", size)};
-    any |= mend(index, -size, size, says);
-    mended.push_back(index);
+    const IndexErrorText text = {
+        "index ", c10::str(" is out of bounds for dimension ", position, " with size ", size), ""};
+    any |= repair(index, -size, size, text);
+    repaired.push_back(index);
     ++dim;
     ++position;
   }
-  if (any) arguments[1] = std::move(mended);
+  if (any) arguments[1] = std::move(repaired);
   return any;
 }
 
 // index_select and embedding look at nothing on a Mac: whatever lies there is the result.
-bool mend_selection(Stack& arguments, size_t self_at, size_t index_at, int64_t dim) {
+bool repair_selection(Stack& arguments, size_t self_at, size_t index_at, int64_t dim) {
   const auto self = arguments[self_at].toTensor();
   auto index = arguments[index_at].toTensor();
   if (!is_index(index) || self.dim() == 0) return false;
-  if (!mend(index, 0, self.size(at::maybe_wrap_dim(dim, self.dim())), {})) return false;
+  if (!repair(index, 0, self.size(at::maybe_wrap_dim(dim, self.dim())), {})) return false;
   arguments[index_at] = index;
   return true;
 }
 
-bool mend_index_select(Stack& arguments) {
-  return mend_selection(arguments, 0, 2, arguments[1].toInt());
+bool repair_index_select(Stack& arguments) {
+  return repair_selection(arguments, 0, 2, arguments[1].toInt());
 }
-bool mend_embedding(Stack& arguments) { return mend_selection(arguments, 0, 1, 0); }
+bool repair_embedding(Stack& arguments) { return repair_selection(arguments, 0, 1, 0); }
 
 // (weight, indices, offsets, ...): the kernel lets one index too many pass, as written there.
-bool mend_embedding_bag(Stack& arguments) {
+bool repair_embedding_bag(Stack& arguments) {
   const auto rows = arguments[0].toTensor().size(0);
   auto index = arguments[1].toTensor();
   if (!is_index(index)) return false;
-  if (!backing().is_cpu() && is_mps(index)) {
-    const guards::Bounds bounds{0, rows, 0, /*quiet_low=*/0, /*quiet_high=*/rows + 1};
-    arguments[1] = guards::index(
+  if (engine().checks_indices_first() && is_mps(index)) {
+    const IndexBounds bounds{0, rows, 0, /*quiet_low=*/0, /*quiet_high=*/rows + 1};
+    arguments[1] = engine().check_indices(
         index, bounds, {"Index ", c10::str(", range 0 to ", rows), " is out of bounds: "});
     return true;
   }
   const auto host = on_host(index);
   const auto reported = (host < 0).logical_or(host > rows).nonzero();
-  if (!mend(index, 0, rows, {})) return false;
+  if (!repair(index, 0, rows, {})) return false;
   arguments[1] = index;
   if (reported.numel() != 0) {
     const auto position = reported[0][0].item<int64_t>();
@@ -177,89 +178,93 @@ bool mend_embedding_bag(Stack& arguments) {
 }
 
 // (self, indices, output_size, ...)
-bool mend_unpool(Stack& arguments) {
+bool repair_unpool(Stack& arguments) {
   auto index = arguments[1].toTensor();
   if (!is_index(index)) return false;
   int64_t volume = 1;
   for (const auto size : arguments[2].toDimVector()) volume *= size;
-  const Report says = {"Found an invalid max index: ", c10::str(" (size_prod is ", volume, ")")};
-  if (!mend(index, 0, volume, says)) return false;
+  const IndexErrorText text = {"Found an invalid max index: ",
+                               c10::str(" (size_prod is ", volume, ")"), ""};
+  if (!repair(index, 0, volume, text)) return false;
   arguments[1] = index;
   return true;
 }
 
-// Operators whose errors come at once on the CPU engine, too. A CUDA kernel would stop the process.
+// Operators whose kernels raise at once where they can. Where indices are checked first they cannot:
+// a CUDA kernel would end the process.
 
-bool mend_plain_dimension(Stack& arguments) {
+bool repair_plain_dimension(Stack& arguments) {
   const auto self = arguments[0].toTensor();
   auto index = arguments[2].toTensor();
   if (!is_index(index)) return false;
   const auto size =
       self.dim() == 0 ? 1 : self.size(at::maybe_wrap_dim(arguments[1].toInt(), self.dim()));
-  if (!mend(index, 0, size, {"index out of range in self: ", ""})) return false;
+  if (!repair(index, 0, size, {"index out of range in self: ", "", ""})) return false;
   arguments[2] = index;
   return true;
 }
 
-bool mend_target(Stack& arguments, size_t self_at, size_t ignore_at) {
+bool repair_target(Stack& arguments, size_t self_at, size_t ignore_at) {
   const auto self = arguments[self_at].toTensor();
   const auto target = arguments[self_at + 1].toTensor();
   if (!is_index(target) || !is_mps(target) || self.dim() == 0) return false;
   const auto classes = self.size(self.dim() == 1 ? 0 : 1);
-  const guards::Bounds bounds{0, classes, arguments[ignore_at].toInt()};
-  arguments[self_at + 1] = guards::index(target, bounds, {"Target ", " is out of bounds.", ""});
+  const IndexBounds bounds{0, classes, arguments[ignore_at].toInt()};
+  arguments[self_at + 1] =
+      engine().check_indices(target, bounds, {"Target ", " is out of bounds.", ""});
   return true;
 }
-bool mend_nll_loss(Stack& arguments) { return mend_target(arguments, 0, 4); }
-bool mend_nll_loss_backward(Stack& arguments) { return mend_target(arguments, 1, 5); }
+bool repair_nll_loss(Stack& arguments) { return repair_target(arguments, 0, 4); }
+bool repair_nll_loss_backward(Stack& arguments) { return repair_target(arguments, 1, 5); }
 
 // (grad, indices, rows, ...): what embedding has let pass.
-bool mend_embedding_backward(Stack& arguments) {
+bool repair_embedding_backward(Stack& arguments) {
   auto index = arguments[1].toTensor();
-  if (!is_index(index) || !mend(index, 0, arguments[2].toInt(), {})) return false;
+  if (!is_index(index) || !repair(index, 0, arguments[2].toInt(), {})) return false;
   arguments[1] = index;
   return true;
 }
 
-bool mend_binary_cross_entropy(Stack& arguments) {
-  const auto self = arguments[0].toTensor();
+bool repair_binary_cross_entropy(Stack& arguments) {
+  auto self = arguments[0].toTensor();
   if (!is_mps(self) || self.scalar_type() != c10::kFloat) return false;
-  arguments[0] = guards::probabilities(self, "all elements of input should be between 0 and 1");
+  engine().check_probabilities(self, "all elements of input should be between 0 and 1");
+  arguments[0] = self;
   return true;
 }
 
-const std::unordered_map<std::string, Mend> kGpuMends = {
-    {"aten::index_add", mend_plain_dimension},
-    {"aten::index_add_", mend_plain_dimension},
-    {"aten::index_copy", mend_plain_dimension},
-    {"aten::index_copy_", mend_plain_dimension},
-    {"aten::index_fill_", mend_plain_dimension},
-    {"aten::index_reduce", mend_plain_dimension},
-    {"aten::index_reduce_", mend_plain_dimension},
-    {"aten::nll_loss_forward", mend_nll_loss},
-    {"aten::nll_loss_backward", mend_nll_loss_backward},
-    {"aten::nll_loss2d_forward", mend_nll_loss},
-    {"aten::nll_loss2d_backward", mend_nll_loss_backward},
-    {"aten::embedding_dense_backward", mend_embedding_backward},
-    {"aten::binary_cross_entropy", mend_binary_cross_entropy},
+const std::unordered_map<std::string, Repair> kCheckedFirst = {
+    {"aten::index_add", repair_plain_dimension},
+    {"aten::index_add_", repair_plain_dimension},
+    {"aten::index_copy", repair_plain_dimension},
+    {"aten::index_copy_", repair_plain_dimension},
+    {"aten::index_fill_", repair_plain_dimension},
+    {"aten::index_reduce", repair_plain_dimension},
+    {"aten::index_reduce_", repair_plain_dimension},
+    {"aten::nll_loss_forward", repair_nll_loss},
+    {"aten::nll_loss_backward", repair_nll_loss_backward},
+    {"aten::nll_loss2d_forward", repair_nll_loss},
+    {"aten::nll_loss2d_backward", repair_nll_loss_backward},
+    {"aten::embedding_dense_backward", repair_embedding_backward},
+    {"aten::binary_cross_entropy", repair_binary_cross_entropy},
 };
 
-const std::unordered_map<std::string, Mend> kMends = {
-    {"aten::index", mend_index},
-    {"aten::_index_put_impl_", mend_index},
-    {"aten::gather", mend_gather},
-    {"aten::scatter", mend_scatter},
-    {"aten::scatter_", mend_scatter},
-    {"aten::scatter_add", mend_scatter},
-    {"aten::scatter_add_", mend_scatter},
-    {"aten::scatter_reduce", mend_scatter},
-    {"aten::scatter_reduce_", mend_scatter},
-    {"aten::index_select", mend_index_select},
-    {"aten::embedding", mend_embedding},
-    {"aten::_embedding_bag", mend_embedding_bag},
-    {"aten::_embedding_bag_forward_only", mend_embedding_bag},
-    {"aten::max_unpool2d", mend_unpool},
-    {"aten::max_unpool3d", mend_unpool},
+const std::unordered_map<std::string, Repair> kRepairs = {
+    {"aten::index", repair_index},
+    {"aten::_index_put_impl_", repair_index},
+    {"aten::gather", repair_gather},
+    {"aten::scatter", repair_scatter},
+    {"aten::scatter_", repair_scatter},
+    {"aten::scatter_add", repair_scatter},
+    {"aten::scatter_add_", repair_scatter},
+    {"aten::scatter_reduce", repair_scatter},
+    {"aten::scatter_reduce_", repair_scatter},
+    {"aten::index_select", repair_index_select},
+    {"aten::embedding", repair_embedding},
+    {"aten::_embedding_bag", repair_embedding_bag},
+    {"aten::_embedding_bag_forward_only", repair_embedding_bag},
+    {"aten::max_unpool2d", repair_unpool},
+    {"aten::max_unpool3d", repair_unpool},
 };
 
 void assert_async_msg(const Tensor& self, std::string_view message) {
@@ -268,8 +273,8 @@ void assert_async_msg(const Tensor& self, std::string_view message) {
   TORCH_CHECK(self.numel() < 2, "Boolean value of Tensor with more than one value is ambiguous");
   TORCH_CHECK(message.size() < kMostCharacters, "Message length must be smaller than ",
               kMostCharacters);
-  if (!backing().is_cpu() && is_mps(self)) {
-    guards::holds(self.ne(0), std::string(message));
+  if (engine().checks_indices_first() && is_mps(self)) {
+    engine().check_assertion(self.ne(0), std::string(message));
     return;
   }
   if (on_host(self).ne(0).any().item<bool>()) return;
@@ -285,11 +290,12 @@ TORCH_LIBRARY_IMPL(aten, MPS, m) {
 
 }  // namespace
 
-Mend mend_for(const std::string& op) {
-  const auto found = kMends.find(op);
-  if (found != kMends.end()) return found->second;
-  const auto on_gpu = kGpuMends.find(op);
-  return backing().is_cpu() || on_gpu == kGpuMends.end() ? nullptr : on_gpu->second;
+Repair repair_for(const std::string& op) {
+  const auto found = kRepairs.find(op);
+  if (found != kRepairs.end()) return found->second;
+  if (!engine().checks_indices_first()) return nullptr;
+  const auto checked_first = kCheckedFirst.find(op);
+  return checked_first == kCheckedFirst.end() ? nullptr : checked_first->second;
 }
 
 }  // namespace openmps

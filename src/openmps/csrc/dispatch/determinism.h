@@ -5,20 +5,13 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 
-#include <string>
-
 namespace openmps {
 
-// What torch.use_deterministic_algorithms sets. On a GPU PyTorch's own switch, which is the whole
-// process's, always says that alerts only warn: NoAlerts drops those of CUDA's kernels, and what
-// the program asked for counts for a Mac's.
+// What torch.use_deterministic_algorithms sets. Where the engine's kernels alert by themselves,
+// PyTorch's own switch, which is the whole process's, always says that alerts only warn: NoAlerts
+// drops theirs, and what the program asked for counts for a Mac's.
 void set_deterministic(bool wanted, bool only_warn);
 bool alerts_only_warn();
-
-// Where the CPU's kernel refuses and a Mac's does not: what runs in its place while algorithms are
-// to be deterministic, and says whether it did. nullptr for all other operators.
-using Composed = bool (*)(torch::jit::Stack* stack);
-Composed composed_in_place_of(const std::string& op);
 
 // Warns or throws, as the program asked, for an operator whose kernel on a Mac may answer
 // differently from run to run. The arguments stand on the stack from `first`.

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dispatch/boxed.h"
+#include "dispatch/on_backing.h"
 #include "profiler/profiler.h"
 #include "mac/rules.h"
 
@@ -44,7 +44,7 @@ void always_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::ji
 
 void missing_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                       torch::jit::Stack* stack) {
-  if (!is_strict()) return run_without_rules(op, stack);
+  if (!is_strict()) return run_on_backing(op, c10::DispatchKey::Dense, stack);
   const auto& name = op.schema().operator_name();
   TORCH_CHECK_NOT_IMPLEMENTED(name.name.rfind("c10d::", 0) != 0, "The distributed operator '", name,
                               "' is not currently implemented for the MPS device. ", kAsk,

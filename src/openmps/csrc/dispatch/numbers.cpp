@@ -85,7 +85,7 @@ Tensor by_pieces(int64_t dim, const Compute& compute, const Tensor& a, const Ten
   const BackingView in_first(first, /*written=*/false);
   const BackingView in_second(second, /*written=*/false);
 
-  const Counting uncounted(false);  // the steps' results are no memory of a Mac's
+  const Tracking untracked(false);  // the steps' results are no memory of a Mac's
   const auto split = rows > 1 ? 0 : 2;
   const auto all = split == 0 ? rows : columns;
   const auto one = length * (split == 0 ? columns : rows);
@@ -355,7 +355,7 @@ Numbers numbers_of(const std::string& op) {
       {"aten::linalg_householder_product", {householder_product, kHalves}},
       {"aten::linalg_householder_product.out", {householder_product, kHalves}},
   };
-  static const std::unordered_map<std::string, Numbers> on_cpu = {
+  static const std::unordered_map<std::string, Numbers> in_steps = {
       {"aten::_log_softmax", {log_softmax, kHalves}},
       {"aten::_log_softmax.out", {log_softmax, kHalves}},
       {"aten::_log_softmax_backward_data", {log_softmax_backward, kHalves}},
@@ -365,9 +365,9 @@ Numbers numbers_of(const std::string& op) {
   };
   auto found = anywhere.find(op);
   if (found != anywhere.end()) return found->second;
-  if (!backing().is_cpu()) return {};
-  found = on_cpu.find(op);
-  return found == on_cpu.end() ? Numbers() : found->second;
+  if (!engine().rounds_softmax_in_steps()) return {};
+  found = in_steps.find(op);
+  return found == in_steps.end() ? Numbers() : found->second;
 }
 
 }  // namespace openmps

@@ -1,4 +1,4 @@
-// The typed twin of the boxed kernel, for operators that small models call most: the same
+// The typed counterpart of the boxed kernel, for operators that small models call most: the same
 // conversion of arguments and results, resolved at compile time, with nothing put on a stack.
 //
 //   library.impl("add.Tensor", &OnBacking<at::_ops::add_Tensor>::run);
@@ -18,7 +18,6 @@
 #include "dispatch/boxed.h"
 #include "dispatch/call.h"
 #include "dispatch/determinism.h"
-#include "engine/cuda/errors.h"
 #include "tensor/header.h"
 #include "profiler/profiler.h"
 #include "mac/rules.h"
@@ -174,7 +173,7 @@ struct OnBacking<Op, Result(Args...)> {
     try {
       return with(Parameter<Args>(Op::name, args)...);
     } catch (const c10::Error& error) {
-      if (!may_mend || is_of_gpu(error)) rethrow_as_mps(error);
+      if (!may_repair || engine().is_device_failure(error)) engine().rethrow(error);
       return run_boxed(args...);
     }
   }
@@ -184,7 +183,7 @@ struct OnBacking<Op, Result(Args...)> {
     try {
       return with(Parameter<Args>(Op::name, args)...);
     } catch (const c10::Error& error) {
-      rethrow_as_mps(error);
+      engine().rethrow(error);
     }
   }
 
@@ -199,7 +198,7 @@ struct OnBacking<Op, Result(Args...)> {
 
   // What the Mac says about this operator; set at activation.
   static inline DtypeMask watched = 0;  // dtypes that need the general kernel
-  static inline bool may_mend = false;  // whether an error is looked at again, by that kernel
+  static inline bool may_repair = false;  // whether an error is looked at again, by that kernel
 
  private:
   static DtypeMask dtypes_of(const at::Tensor& tensor) { return mask_of(tensor); }
@@ -222,8 +221,8 @@ struct OnBacking<Op, Result(Args...)> {
   }
 
   static void general_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
-    static const auto mac_says = what_mac_says(handle.operator_name());
-    run_with_rules(handle, mac_says, stack);
+    static const auto operator_rules = rules_of_operator(handle.operator_name());
+    run_with_rules(handle, operator_rules, stack);
   }
 
   static Result with(Parameter<Args>&&... parameter) {
@@ -246,7 +245,7 @@ struct OnBacking<Op, Result(Args...)> {
   }
 
   static Result redispatch(Parameter<Args>&... parameter) {
-    const Counting counting;
+    const Tracking tracking;
     return Op::redispatch(backing().keys, parameter.pass()...);
   }
 

@@ -75,7 +75,7 @@ Dtypes dtypes_of(const c10::FunctionSchema& schema, const torch::jit::Stack& sta
 class Widener {
  public:
   // `narrow`: what the results have whose wide partner is `wide`.
-  Widener(const Rules& rules, ScalarType narrow, ScalarType wide)
+  Widener(const DtypeRules& rules, ScalarType narrow, ScalarType wide)
       : rules_(rules), narrow_(narrow), wide_(wide) {}
 
   Tensor widen(const Tensor& tensor, bool written) {
@@ -136,7 +136,7 @@ class Widener {
     return std::nullopt;
   }
 
-  const Rules& rules_;
+  const DtypeRules& rules_;
   const ScalarType narrow_;
   const ScalarType wide_;
   c10::SmallVector<Written, 2> written_;
@@ -156,7 +156,7 @@ bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first) 
   return false;
 }
 
-void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
+void run_widened(const DtypeRules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
                  c10::function_ref<void()> run) {
   const auto& arguments = op.schema().arguments();
   const size_t first = stack->size() - arguments.size();

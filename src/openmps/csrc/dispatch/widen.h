@@ -13,7 +13,7 @@ bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first);
 
 // Replaces the arguments by the results, computed in a wider dtype where the backing device needs
 // it. `run` is the operator itself, for mps arguments.
-void run_widened(const Rules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
+void run_widened(const DtypeRules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,
                  c10::function_ref<void()> run);
 
 }  // namespace openmps

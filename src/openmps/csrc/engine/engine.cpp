@@ -1,76 +1,89 @@
 #include "engine/engine.h"
 
-#include <ATen/Context.h>
-#include <ATen/core/CachingHostAllocator.h>
-#include <c10/core/AutogradState.h>
+#include <c10/core/TensorOptions.h>
 
+#include <map>
 #include <mutex>
-#include <new>
 
-#include "engine/cuda/driver.h"
-#include "engine/cpu/guarded_memory.h"
+#include "engine/index_guards.h"
 
 namespace openmps {
 
 Backing g_backing;
-bool g_backing_started = false;
+Engine* g_engine = nullptr;
+bool g_engine_started = false;
 
-void choose_backing(c10::DeviceType type) {
-  using c10::BackendComponent;
-  TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA, "openmps cannot use ", type,
-              " memory; the engines are cpu and cuda");
-  const bool cpu = type == c10::kCPU;
-  const auto component = cpu ? BackendComponent::CPUBit : BackendComponent::CUDABit;
+namespace {
 
+std::map<std::string, Engine*>& engines() {
+  static auto& all = *new std::map<std::string, Engine*>();  // filled while libraries are loaded
+  return all;
+}
+
+Backing backing_of(c10::Device device) {
+  const auto key = c10::computeDispatchKey(c10::kFloat, c10::kStrided, device);
+  const auto component = c10::toBackendComponent(key);
+  const auto mps_component = c10::BackendComponent::MPSBit;
   Backing b;
-  b.device = cpu ? c10::Device(c10::kCPU) : c10::Device(type, 0);
-  b.key = cpu ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+  b.device = device;
+  b.key = key;
   b.keys = c10::DispatchKeySet(b.key);
-  const auto mps = c10::DispatchKeySet(BackendComponent::MPSBit) |
-                   c10::getAutocastRelatedKeySetFromBackend(BackendComponent::MPSBit);
+  const auto mps =
+      c10::DispatchKeySet(mps_component) | c10::getAutocastRelatedKeySetFromBackend(mps_component);
   b.mps_bits = mps.raw_repr();
   b.backing_bits = c10::DispatchKeySet(component).raw_repr();
   b.foreign_bits = b.backing_bits | c10::getAutocastRelatedKeySetFromBackend(component).raw_repr();
   const auto plain = mps | c10::DispatchKeySet(c10::DispatchKey::MPS) |
-                     c10::getAutogradRelatedKeySetFromBackend(BackendComponent::MPSBit);
+                     c10::getAutogradRelatedKeySetFromBackend(mps_component);
   b.plain_bits = plain.raw_repr();
-  g_backing = b;
-  g_backing_started = cpu;
+  return b;
 }
 
-void start_backing() {
+}  // namespace
+
+bool register_engine(Engine* engine) {
+  engines()[engine->name()] = engine;
+  return true;
+}
+
+void choose_engine(const std::string& name) {
+  const auto found = engines().find(name);
+  if (found == engines().end()) {
+    std::string known;
+    for (const auto& [other, _] : engines()) known += (known.empty() ? "" : ", ") + other;
+    TORCH_CHECK(false, "openmps has no engine '", name, "'; the engines are ", known);
+  }
+  g_engine = found->second;
+  g_backing = backing_of(g_engine->device());
+  g_engine_started = !g_engine->starts_at_first_use();
+}
+
+void start_engine() {
   static std::once_flag once;
   std::call_once(once, [] {
-    at::globalContext().lazyInitDevice(backing().device.type());
-    g_backing_started = true;
+    engine().start();
+    g_engine_started = true;
   });
 }
 
-void prepare_thread() {
-  if (!backing().is_cpu()) {
-    // cuBLAS, if it is a thread's first work, would warn of a missing context.
-    if (g_backing_started) gpu::enter_context();
-    return;
-  }
-  // Autograd gives an accelerator's backward a thread of its own, to keep its queue fed. On the CPU
-  // there is no queue, and a second thread means a second team of OpenMP workers: the two teams
-  // spin in each other's way, and a small model's step takes a third longer.
-  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+void synchronize_engine() {
+  if (g_engine_started) engine().synchronize();
 }
 
-void synchronize_backing() {
-  if (backing().is_cpu() || !g_backing_started) return;
-  backing_guard().synchronizeDevice(backing().device.index());
+at::Tensor Engine::check_indices(const at::Tensor&, const IndexBounds&, const IndexErrorText&) {
+  TORCH_INTERNAL_ASSERT(false, name(), " does not check indices first");
 }
 
-void* allocate_shared(size_t bytes) {
-  if (backing().is_cpu()) {
-    if (auto isolated = isolated::take(bytes)) return isolated.release_context();
-    return ::operator new(bytes);
-  }
-  ensure_backing_started();
-  auto& memory = *new c10::DataPtr(at::getHostAllocator(backing().device.type())->allocate(bytes));
-  return memory.get();
+void Engine::check_probabilities(at::Tensor&, const std::string&) {
+  TORCH_INTERNAL_ASSERT(false, name(), " does not check probabilities first");
+}
+
+void Engine::check_assertion(const at::Tensor&, const std::string&) {
+  TORCH_INTERNAL_ASSERT(false, name(), " does not check assertions first");
+}
+
+at::Tensor Engine::fused_inference_attention(const AttentionInputs&) {
+  TORCH_INTERNAL_ASSERT(false, name(), " has no such attention");
 }
 
 }  // namespace openmps

@@ -1,17 +1,27 @@
-// The backing device: the PyTorch device on whose memory every mps tensor really lives.
-// Chosen once, at activation. Nothing outside this file asks "is it the CPU or CUDA?" by name,
-// except where a device has no events of its own.
+// An engine: the PyTorch device on whose memory every mps tensor really lives, with all that is
+// special about it. One is chosen at activation. Its folder (engine/cpu, engine/cuda) is the only
+// place that knows which one it is: the rest asks this interface. docs/engines.md tells how to add
+// one.
 #pragma once
 
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 #include <c10/core/DispatchKeySet.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/core/Storage.h>
+#include <c10/util/ArrayRef.h>
+#include <c10/util/Exception.h>
+
+#include <memory>
+#include <string>
 
 namespace openmps {
 
 inline const c10::Device kMpsDevice{c10::DeviceType::MPS, 0};
 
+// How PyTorch knows the engine's device. Read by every operator, so it is data and no question.
 struct Backing {
   c10::Device device{c10::DeviceType::CPU};
   c10::DispatchKey key = c10::DispatchKey::CPU;
@@ -23,38 +33,147 @@ struct Backing {
   uint64_t backing_bits = 0;
   uint64_t foreign_bits = 0;  // backing_bits plus the backing device's autocast key
   uint64_t plain_bits = 0;    // all that a strided mps tensor has which is nothing else besides
-
-  bool is_cpu() const { return device.is_cpu(); }
 };
 
 extern Backing g_backing;
 inline const Backing& backing() { return g_backing; }
 
-// Throws for anything but CPU and CUDA.
-void choose_backing(c10::DeviceType type);
-
-// Before anything is asked of the backing device. CUDA starts with the first use of mps and not
-// before: what has started cannot be used after fork().
-void start_backing();
-extern bool g_backing_started;
-inline void ensure_backing_started() {
-  if (!g_backing_started) start_backing();
-}
-
 // Looked up at each use: a program may replace the CPU allocator after activation.
 inline c10::Allocator* backing_allocator() { return c10::GetAllocator(g_backing.device.type()); }
 
-inline c10::impl::VirtualGuardImpl backing_guard() {
-  return c10::impl::VirtualGuardImpl(g_backing.device.type());
+struct AttentionInputs;  // operators/attention.h
+struct IndexBounds;      // engine/index_guards.h
+struct IndexErrorText;
+struct KernelArgument;  // engine/builtin_kernels.h
+class Registrar;        // engine/registrar.h
+
+class EngineEvent {
+ public:
+  virtual ~EngineEvent() = default;
+  virtual void record() = 0;
+  virtual void wait() const = 0;         // the queue waits
+  virtual void synchronize() const = 0;  // the calling thread waits
+  virtual bool finished() const = 0;
+  // `start` is an event of the same engine. Both are recorded, with timing.
+  virtual double milliseconds_since(const EngineEvent& start) const = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual const char* name() const = 0;  // as OPENMPS_ENGINE says it
+  virtual c10::Device device() const = 0;
+
+  // ---- memory
+
+  // For a tensor. Throws what PyTorch's allocator throws.
+  virtual c10::DataPtr allocate(size_t bytes) = 0;
+  // Throws for bytes that fit the Mac and that this machine does not have. Called in a catch block.
+  [[noreturn]] virtual void throw_out_of_memory(const c10::Error& cause, size_t bytes) const = 0;
+  // Gives memory that nobody uses back to the machine.
+  virtual void empty_cache() = 0;
+  // Seen by the host and by the engine's kernels at the same address. Never freed.
+  virtual void* allocate_shared(size_t bytes) = 0;
+  // Whether that is true of every tensor's bytes.
+  virtual bool shares_memory_with_host() const = 0;
+  // Before a shader is given the address of a storage's bytes. True: they have moved.
+  virtual bool move_for_shaders(const c10::Storage& /*mps*/) { return false; }
+  // From one place on the device to another, after what was queued before.
+  virtual void copy_bytes(void* to, const void* from, size_t bytes) = 0;
+
+  // ---- queue
+
+  // Whether the device starts with the first use of mps and not before: what has started cannot be
+  // used after fork().
+  virtual bool starts_at_first_use() const { return false; }
+  virtual void start() {}
+  // Called once in every thread that uses mps, before its first operator.
+  virtual void prepare_thread() {}
+  virtual void synchronize() {}
+  virtual bool is_idle() { return true; }
+  virtual std::unique_ptr<EngineEvent> new_event(bool timing) = 0;
+
+  // ---- errors
+
+  // Whether the device itself, and not an operator's argument, is the cause.
+  virtual bool is_device_failure(const c10::Error& /*error*/) const { return false; }
+  // Call it in a catch block. Tells a failed device as a Mac would; throws all others on.
+  [[noreturn]] virtual void rethrow(const c10::Error& /*error*/) const { throw; }
+
+  // A Mac's kernels find an index out of range while they run. Either the engine's kernels raise,
+  // and the operator runs again with indices that work; or, where they would end the process,
+  // somebody must look first: then the three functions below do, without waiting, and report.
+  virtual bool checks_indices_first() const { return false; }
+  virtual at::Tensor check_indices(const at::Tensor& index, const IndexBounds& bounds,
+                                   const IndexErrorText& text);
+  virtual void check_probabilities(at::Tensor& values, const std::string& text);
+  virtual void check_assertion(const at::Tensor& assertion, const std::string& text);
+
+  // Whether the device's kernels alert by themselves when algorithms are to be deterministic,
+  // where a Mac's do not. Their alerts are then dropped.
+  virtual bool has_alerts_of_its_own() const { return false; }
+
+  // ---- kernels of device/*.metal
+
+  // `code` is what the engine's finder in Python gave.
+  virtual void launch(void* code, uint32_t threads, c10::ArrayRef<KernelArgument> arguments) = 0;
+
+  // ---- operators
+
+  // Kernels that the engine brings, or that replace those of operators/. Called once, before all
+  // others are registered.
+  virtual void register_operators(Registrar& registrar) = 0;
+  // scaled_dot_product_attention by the fastest kernel that there is for these inputs.
+  virtual at::Tensor attention(const AttentionInputs& inputs) = 0;
+  // The same where nobody wants gradients, in one step; asked for where it is said to be there.
+  virtual bool has_fused_inference_attention(const AttentionInputs& /*inputs*/) const {
+    return false;
+  }
+  virtual at::Tensor fused_inference_attention(const AttentionInputs& inputs);
+  // What runs in the place of a kernel that refuses while algorithms are to be deterministic, and
+  // says whether it did; nullptr for all others.
+  using DeterministicKernel = bool (*)(torch::jit::Stack* stack);
+  virtual DeterministicKernel deterministic_kernel(const std::string& /*op*/) const {
+    return nullptr;
+  }
+  virtual at::Generator new_generator() = 0;
+
+  // ---- where the device's kernels differ from a Mac's, and what is done about it
+
+  // Whether results keep the layout that the device gives them, for its speed, where a Mac's are
+  // contiguous.
+  virtual bool keeps_result_layout() const { return false; }
+  // Whether `op` ("aten::max_unpool2d") loses channels last, which a Mac's keeps.
+  virtual bool loses_channels_last(const std::string& /*op*/) const { return false; }
+  // Whether a scalar tensor on the CPU may stand among the arguments of `op`.
+  virtual bool takes_cpu_scalars(const std::string& /*op*/) const { return true; }
+  // Whether a copy between two devices minds that its source is to be conjugated or negated.
+  virtual bool copies_resolve_conjugates() const { return true; }
+  // Whether a softmax in half precision is computed in steps, each rounded as on a Mac.
+  virtual bool rounds_softmax_in_steps() const { return true; }
+  // Whether a 3D convolution's weight gradient has other bits for each memory format.
+  virtual bool weight_gradients_depend_on_layout() const { return false; }
+};
+
+extern Engine* g_engine;
+// The chosen one.
+inline Engine& engine() { return *g_engine; }
+
+// Throws for a name that no engine has.
+void choose_engine(const std::string& name);
+
+// At load time, by a static variable of the engine's own file; or later, from another library.
+bool register_engine(Engine* engine);
+
+// Before anything is asked of the engine's device.
+void start_engine();
+extern bool g_engine_started;
+inline void ensure_engine_started() {
+  if (!g_engine_started) start_engine();
 }
 
-// Call once in every thread that uses mps, before its first operator.
-void prepare_thread();
-
-// Waits for everything queued on the backing device. The CPU has no queue.
-void synchronize_backing();
-
-// Memory that the host and the backing device's kernels both see at the same address. Never freed.
-void* allocate_shared(size_t bytes);
+// Waits for everything queued.
+void synchronize_engine();
 
 }  // namespace openmps

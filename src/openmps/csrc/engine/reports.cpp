@@ -6,7 +6,6 @@
 #include <new>
 
 #include "engine/engine.h"
-#include "engine/cuda/errors.h"
 
 namespace openmps {
 
@@ -19,7 +18,7 @@ namespace {
 // Memory that the host and the device both see, for good: kernels may still run at exit.
 ErrorMessages* shared_messages() {
   static auto* messages = [] {
-    void* memory = allocate_shared(sizeof(ErrorMessages));
+    void* memory = engine().allocate_shared(sizeof(ErrorMessages));
     auto* zeroed = new (memory) ErrorMessages();
     g_reports.store(zeroed, std::memory_order_relaxed);
     return zeroed;
@@ -52,9 +51,9 @@ void raise_reported() {
 
 void finish() {
   try {
-    synchronize_backing();
+    synchronize_engine();
   } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
+    engine().rethrow(error);
   }
   raise_report();
 }

@@ -143,13 +143,13 @@ void start(bool find_all, Line (*find_line)()) {
 
 void stop() { g_mode = kOff; }
 
-Within& within() {
-  thread_local Within within;
+CurrentOperator& current_operator() {
+  thread_local CurrentOperator within;
   return within;
 }
 
 Line line() {
-  const auto& now = within();
+  const auto& now = current_operator();
   if (now.operation || now.fallback) return now.line;
   return state().find_line();
 }
@@ -169,14 +169,14 @@ void add_from(Line line, Kind kind, const std::string& name, const std::string& 
   sum.ns += ns;
 }
 
-void Own::begin(const char* name) {
-  if (within().operation) return;
+void UntracedOperator::begin(const char* name) {
+  if (current_operator().operation) return;
   name_ = name;
   line_ = line();
   start_ns_ = now_ns();
 }
 
-void Own::end() noexcept {
+void UntracedOperator::end() noexcept {
   try {
     if (on()) add_from(line_, Kind::kNative, name_, "", 0, now_ns() - start_ns_);
   } catch (...) {  // out of memory: one event less

@@ -83,25 +83,25 @@ void add_from(Line line, Kind kind, const std::string& name, const std::string& 
               uint64_t bytes, int64_t ns);
 
 // An operator and all that runs within it: of one line. Copies within a fallback are its own.
-struct Within {
+struct CurrentOperator {
   Line line = 0;
   bool operation = false;
   bool fallback = false;
   bool printing = false;  // the line that was found last is torch's printing of a tensor
   bool doubles = false;   // float64 was among its arguments: it is no news in its results
 };
-Within& within();
+CurrentOperator& current_operator();
 
 // An operator of our own making, which the profiler does not see: from here to the end of the
 // scope.
-class Own {
+class UntracedOperator {
  public:
-  explicit Own(const char* name) {
+  explicit UntracedOperator(const char* name) {
     if (on()) begin(name);
   }
-  Own(const Own&) = delete;
-  Own& operator=(const Own&) = delete;
-  ~Own() {
+  UntracedOperator(const UntracedOperator&) = delete;
+  UntracedOperator& operator=(const UntracedOperator&) = delete;
+  ~UntracedOperator() {
     if (C10_UNLIKELY(name_ != nullptr)) end();
   }
 

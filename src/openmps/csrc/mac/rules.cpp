@@ -12,8 +12,8 @@ namespace {
 
 using c10::ScalarType;
 
-std::unordered_map<std::string, Rules>& all_rules() {
-  static auto* rules = new std::unordered_map<std::string, Rules>();
+std::unordered_map<std::string, DtypeRules>& all_rules() {
+  static auto* rules = new std::unordered_map<std::string, DtypeRules>();
   return *rules;
 }
 
@@ -70,7 +70,7 @@ void for_each_tensor(const c10::FunctionSchema& schema, const torch::jit::Stack&
 
 bool g_strict = true;
 
-const Rules* rules_of(const std::string& op) {
+const DtypeRules* dtype_rules_of(const std::string& op) {
   const auto found = all_rules().find(op);
   return found == all_rules().end() ? nullptr : &found->second;
 }
@@ -91,7 +91,7 @@ void add_widening(const std::string& op, Widening widening) {
   rules.widenings.push_back(widening);
 }
 
-void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
+void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
              size_t first) {
   DtypeMask seen = 0;
   std::optional<ScalarType> leading;
@@ -150,7 +150,7 @@ bool refuses(const char* op, const std::string& what) {
 
 void refuse_double(ScalarType type) {
   const char* name = type == c10::kDouble ? "float64" : "complex128";
-  if (ledger::on() && !ledger::within().doubles) ledger::add(ledger::Kind::kDouble, name);
+  if (ledger::on() && !ledger::current_operator().doubles) ledger::add(ledger::Kind::kDouble, name);
   if (ledger::finds_all()) return;
   TORCH_CHECK_TYPE(false,
                    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "

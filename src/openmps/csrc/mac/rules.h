@@ -38,7 +38,7 @@ struct Widening {
 };
 inline constexpr auto kOnHost = static_cast<c10::ScalarType>(-1);
 
-struct Rules {
+struct DtypeRules {
   std::vector<Refusal> refusals;
   std::vector<Widening> widenings;
   DtypeMask refused = 0;
@@ -50,12 +50,12 @@ struct Rules {
 };
 
 // The rules of "aten::name.overload", or nullptr. Valid for ever.
-const Rules* rules_of(const std::string& op);
+const DtypeRules* dtype_rules_of(const std::string& op);
 void add_refusal(const std::string& op, Refusal refusal);
 void add_widening(const std::string& op, Widening widening);
 
 // Throws what the Mac throws if it refuses these arguments, which stand on the stack from `first`.
-void enforce(const Rules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
+void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
              size_t first);
 
 // In the ledger, unless it follows from float64, whose arrival is there already.

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "engine/engine.h"
-#include "engine/cpu/guarded_memory.h"
 
 namespace openmps {
 
@@ -137,7 +136,7 @@ void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {
     set_copy(index, narrow.const_data_ptr(), narrow.element_size());
     return;
   }
-  if (tensor.mutable_data_ptr() != nullptr) isolated::move(tensor.storage());
+  if (tensor.mutable_data_ptr() != nullptr) engine().move_for_shaders(tensor.storage());
   const auto* address = static_cast<const char*>(tensor.mutable_data_ptr());
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
@@ -162,7 +161,7 @@ void MetalEncoder::set_tensors(at::TensorIteratorBase& iter) {
     }
     // Where its bytes are only now written (held.h), they lie elsewhere.
     tensor.storage().mutable_data();
-    isolated::move(tensor.storage());
+    engine().move_for_shaders(tensor.storage());
     const auto* begin = static_cast<const char*>(tensor.storage().mutable_data());
     const auto offset = offsets[static_cast<size_t>(i)];
     set_address(i, begin + offset, tensor.storage().nbytes() - static_cast<size_t>(offset));

@@ -2,7 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "engine/cpu/guarded_memory.h"
+#include "engine/engine.h"
 #include "metal/encoder.h"
 #include "metal/iterators.h"
 #include "engine/reports.h"
@@ -82,7 +82,7 @@ class MetalDevice final : public Metal {
   }
 
   void* address(const at::TensorBase& tensor) const override {
-    if (tensor.mutable_data_ptr() != nullptr) isolated::move(tensor.storage());
+    if (tensor.mutable_data_ptr() != nullptr) engine().move_for_shaders(tensor.storage());
     return tensor.mutable_data_ptr();
   }
 

@@ -1,9 +1,8 @@
-// Copies between mps and any device, and reading one number. The mps side takes part as its backing
-// view, so a copy moves bytes exactly once.
+#include "operators/copy.h"
+
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_to_copy_native.h>
-#include <ATen/ops/clone_native.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/resize_as.h>
@@ -11,9 +10,8 @@
 #include <torch/library.h>
 
 #include "tensor/allocation_tracker.h"
-#include "engine/cuda/errors.h"
+#include "engine/engine.h"
 #include "tensor/header.h"
-#include "engine/cuda/lazy_bfloat16.h"
 #include "profiler/profiler.h"
 #include "engine/reports.h"
 #include "mac/rules.h"
@@ -33,9 +31,8 @@ bool has_something_to_copy(Tensor& self, const Tensor& source) {
   return true;
 }
 
-// CUDA forgets, between two devices, that what is not contiguous was to be negated or conjugated.
 bool must_resolve(const Tensor& self, const Tensor& source) {
-  return !backing().is_cpu() && is_mps(self) != is_mps(source) &&
+  return !engine().copies_resolve_conjugates() && is_mps(self) != is_mps(source) &&
          (source.is_neg() || source.is_conj());
 }
 
@@ -73,62 +70,10 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   try {
     at::_ops::copy_::redispatch(backing().keys, to.get(), from.get(), non_blocking);
   } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
+    engine().rethrow(error);
   }
   if (!non_blocking && is_mps(self) != is_mps(source)) raise_report();
   return self;
-}
-
-// The two dtypes as which images are shown.
-bool are_shown(c10::ScalarType from, c10::ScalarType to) {
-  return (from == c10::kFloat && to == c10::kBFloat16) ||
-         (from == c10::kBFloat16 && to == c10::kFloat);
-}
-
-// What autocast does to every weight at every step, in one go: a backing tensor takes the copy, and
-// is relabelled. Whoever watches copies sees them the usual way.
-Tensor to_copy(const Tensor& self, std::optional<c10::ScalarType> dtype,
-               std::optional<c10::Layout> layout, std::optional<c10::Device> device,
-               std::optional<bool> pin_memory, bool non_blocking,
-               std::optional<c10::MemoryFormat> memory_format) {
-  const auto to = dtype.value_or(self.scalar_type());
-  const bool stays = is_mps(self) && is_plain(self) && (!device || *device == kMpsDevice) &&
-                     (!layout || *layout == c10::kStrided) && !pin_memory.value_or(false);
-  const bool as_it_lies =
-      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve &&
-      self.is_non_overlapping_and_dense();
-  const bool usual = stays && as_it_lies && is_common_float(self.scalar_type()) &&
-                     is_common_float(to) && !profiler::wants(profiler::Kind::kCopy) &&
-                     !profiler::wants(profiler::Kind::kOperation);
-  if (C10_UNLIKELY(held::any()) && usual && are_shown(self.scalar_type(), to)) {
-    auto shown = held::shown_as(self, to);
-    if (shown.defined()) return shown;
-  }
-  if (!usual || at::hasCallbacks()) {
-    return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
-                                memory_format);
-  }
-  const BackingView from(self, /*written=*/false);
-  try {
-    const Counting counting;
-    Tensor result = at::detail::empty_strided_generic(self.sizes(), self.strides(),
-                                                      backing_allocator(), backing().keys, to);
-    at::_ops::copy_::redispatch(backing().keys, result, from.get(), non_blocking);
-    relabel_fresh(result);
-    return result;
-  } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
-  }
-}
-
-// An activation in place keeps a clone of what it replaces.
-Tensor clone(const Tensor& self, std::optional<c10::MemoryFormat> memory_format) {
-  if (C10_UNLIKELY(held::any()) && self.is_non_overlapping_and_dense() &&
-      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve) {
-    auto shown = held::shown_as(self, self.scalar_type());
-    if (shown.defined()) return shown;
-  }
-  return at::native::clone(self, memory_format);
 }
 
 Tensor copy_from(const Tensor& source, const Tensor& destination, bool non_blocking) {
@@ -152,12 +97,45 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("copy_", copy_);
-  m.impl("_to_copy", to_copy);
-  m.impl("clone", clone);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);
 }
 
 }  // namespace
+
+// What autocast does to every weight at every step, in one go: a backing tensor takes the copy, and
+// is relabelled. Whoever watches copies sees them the usual way.
+Tensor copy_to(const Tensor& self, std::optional<c10::ScalarType> dtype,
+               std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+               std::optional<bool> pin_memory, bool non_blocking,
+               std::optional<c10::MemoryFormat> memory_format) {
+  const auto to = dtype.value_or(self.scalar_type());
+  const bool stays = is_mps(self) && is_plain(self) && (!device || *device == kMpsDevice) &&
+                     (!layout || *layout == c10::kStrided) && !pin_memory.value_or(false);
+  const bool as_it_lies =
+      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve &&
+      self.is_non_overlapping_and_dense();
+  const bool usual = stays && as_it_lies && is_common_float(self.scalar_type()) &&
+                     is_common_float(to) && !profiler::wants(profiler::Kind::kCopy) &&
+                     !profiler::wants(profiler::Kind::kOperation);
+  if (!usual || at::hasCallbacks()) {
+    return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking,
+                                memory_format);
+  }
+  const BackingView from(self, /*written=*/false);
+  try {
+    const Tracking tracking;
+    Tensor result = at::detail::empty_strided_generic(self.sizes(), self.strides(),
+                                                      backing_allocator(), backing().keys, to);
+    at::_ops::copy_::redispatch(backing().keys, result, from.get(), non_blocking);
+    relabel_fresh(result);
+    return result;
+  } catch (const c10::Error& error) {
+    engine().rethrow(error);
+  }
+}
+
+void register_copies(Registrar& registrar) { registrar.impl("_to_copy", copy_to); }
+
 }  // namespace openmps

@@ -1,5 +1,3 @@
-// Layers that on a Mac have kernels of their own, and here are made of other operators, as on the
-// CPU: with a Mac's checks in front.
 #include "operators/layers.h"
 
 #include <ATen/OpMathType.h>
@@ -15,74 +13,26 @@
 #include <torch/library.h>
 #include <torch/version.h>
 
+#include "engine/engine.h"
+#include "mac/rules.h"
 #include "torch_interfaces/generator.h"
-#include "dispatch/typed.h"
 
 namespace openmps {
 namespace {
 
 using at::Tensor;
 
-void check_linear(const Tensor& tensor, const char* argument, const char* plural) {
+void check_factor(const Tensor& tensor, const char* argument, const char* plural) {
   TORCH_CHECK(at::isFloatingType(tensor.scalar_type()) || at::isComplexType(tensor.scalar_type()),
               "MPS device does not support linear for non-float ", plural);
   TORCH_CHECK(tensor.is_mps(), "Tensor for argument ", argument, " is on ", tensor.device(),
               " but expected on mps");
 }
 
-// Whether nothing is to be said about such a product, on a Mac.
-bool is_plain_product(const Tensor& input, const Tensor& weight) {
-  const auto dtypes = mask_of(input) | mask_of(weight);
-  return is_mps(input) && is_mps(weight) && input.dtype() == weight.dtype() && weight.dim() == 2 &&
-         is_plain(input) && is_plain(weight) && (dtypes & OnBacking<at::_ops::addmm>::watched) == 0;
-}
-
-Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
-  if (is_strict()) {
-    unless_recorded("aten::linear", [&] {
-      check_linear(input, "input", "inputs");
-      check_linear(weight, "weight", "weights");
-      if (bias && bias->defined()) check_linear(*bias, "bias", "bias");
-    });
-  }
-  const bool has_bias = bias && bias->defined();
-  const bool at_once = !backing().is_cpu() && is_plain_product(input, weight);
-  if (!at_once || (has_bias && bias->dtype() != input.dtype())) {
-    return at::native::linear(input, weight, bias);
-  }
-  profiler::Scope scope;
-  if (profiler::wants(profiler::Kind::kOperation)) {
-    scope.begin_operation("aten::linear", "", {&input, &weight});
-  }
-  const BackingView x(input);
-  const BackingView w(weight);
-  std::optional<BackingView> b;
-  if (has_bias) b.emplace(*bias);
-  try {
-    const Counting counting;
-    const NoAlerts silent;
-    return new_on_mps(at::native::linear(x.get(), w.get(), b ? b->get() : Tensor()));
-  } catch (const c10::Error& error) {
-    if (is_of_gpu(error)) rethrow_as_mps(error);
-  }
-  return at::native::linear(input, weight, bias);  // whose operators say what is wrong
-}
-
-// Whether PyTorch's gradient of linear, and so a Mac's, takes complex numbers.
-constexpr bool kComplexHasGradient = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
-
-// Made of other operators, it records its own gradient.
-Tensor composed_linear(const Tensor& input, const Tensor& weight,
-                       const std::optional<Tensor>& bias) {
-  auto result = openmps::linear(input, weight, bias);  // not at::linear
-  if (result.is_complex() && result.requires_grad() && is_strict() && !kComplexHasGradient) {
-    unless_recorded("aten::linear", [] {
-      TORCH_CHECK(
-          false,
-          "linear does not support automatic differentiation for outputs with complex dtype.");
-    });
-  }
-  return result;
+Tensor checked_linear(const Tensor& input, const Tensor& weight,
+                      const std::optional<Tensor>& bias) {
+  check_linear(input, weight, bias);
+  return at::native::linear(input, weight, bias);
 }
 
 // In the order in which autograd computes it for the operators that linear is made of elsewhere.
@@ -126,8 +76,8 @@ Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar
         "MPS: The constant padding of more than 3 dimensions is not currently supported natively. "
         "It uses View Ops default implementation to run. This may have performance implications.");
   }
-  // A Mac's result lies in rows, whatever its input does. A GPU keeps the layout, for its speed.
-  const bool in_rows = !pad.empty() && pad.size() <= 6 && backing().is_cpu();
+  // A Mac's result lies in rows, whatever its input does.
+  const bool in_rows = !pad.empty() && pad.size() <= 6 && !engine().keeps_result_layout();
   return at::native::constant_pad_nd(in_rows ? self.contiguous() : self, pad, value);
 }
 
@@ -164,7 +114,6 @@ Tensor convolution_of_traces(const Tensor& input, const Tensor& weight,
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
-  m.impl("linear", linear);
   m.impl("linear_backward", linear_backward);
   m.impl("lstm.input", lstm);
   m.impl("constant_pad_nd", constant_pad_nd);
@@ -177,11 +126,31 @@ TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }
 
 }  // namespace
 
-void register_composed_linear() {
-  // Registrations last as long as their library object: this one lives for ever.
-  auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
-                                __FILE__, __LINE__);
-  m.impl("linear", composed_linear);
+void check_linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (!is_strict()) return;
+  unless_recorded("aten::linear", [&] {
+    check_factor(input, "input", "inputs");
+    check_factor(weight, "weight", "weights");
+    if (bias && bias->defined()) check_factor(*bias, "bias", "bias");
+  });
 }
+
+// Whether PyTorch's gradient of linear, and so a Mac's, takes complex numbers.
+constexpr bool kComplexHasGradient = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
+
+Tensor composed_linear(const Tensor& input, const Tensor& weight,
+                       const std::optional<Tensor>& bias) {
+  auto result = checked_linear(input, weight, bias);
+  if (result.is_complex() && result.requires_grad() && is_strict() && !kComplexHasGradient) {
+    unless_recorded("aten::linear", [] {
+      TORCH_CHECK(
+          false,
+          "linear does not support automatic differentiation for outputs with complex dtype.");
+    });
+  }
+  return result;
+}
+
+void register_layers(Registrar& registrar) { registrar.impl("linear", checked_linear); }
 
 }  // namespace openmps

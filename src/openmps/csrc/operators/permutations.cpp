@@ -52,7 +52,7 @@ void sort_pass(const int32_t* keys, const int64_t* order, int64_t count, int64_t
 }
 
 // The keys in order, and where each came from: a radix sort, faster than the CPU's own.
-std::pair<Tensor, Tensor> sort_on_cpu(const Tensor& keys) {
+std::pair<Tensor, Tensor> sort_on_host(const Tensor& keys) {
   const auto half_sorted = at::empty_like(keys);
   const auto half_order = at::empty_like(keys, keys.options().dtype(at::kLong));
   const auto order = at::empty_like(half_order);
@@ -64,7 +64,7 @@ std::pair<Tensor, Tensor> sort_on_cpu(const Tensor& keys) {
   return {keys, order};
 }
 
-std::pair<Tensor, Tensor> sort_on_gpu(const Tensor& keys) {
+std::pair<Tensor, Tensor> sort_on_device(const Tensor& keys) {
   auto [sorted, order] = at::sort(keys, /*stable=*/true, /*dim=*/0, /*descending=*/false);
   return {sorted, order};
 }
@@ -73,7 +73,7 @@ Tensor sorted_by_bits(const Tensor& result, const MaybeGenerator& given) {
   const auto count = static_cast<uint32_t>(result.numel());
   const auto keys = at::empty({result.numel()}, result.options().dtype(at::kInt));
   keys.random_(0, int64_t{1} << (2 * kHalfKey), given);
-  const auto [sorted, order] = backing().is_cpu() ? sort_on_cpu(keys) : sort_on_gpu(keys);
+  const auto [sorted, order] = engine().shares_memory_with_host() ? sort_on_host(keys) : sort_on_device(keys);
 
   const auto& kernel = random_kernel(Draw::kPermuteTies, order.scalar_type());
   const auto blocks = generator_for(given).reserve(count);

@@ -20,7 +20,6 @@
 #include "engine/engine.h"
 #include "dispatch/call.h"
 #include "torch_interfaces/generator.h"
-#include "engine/cuda/index_guards.h"
 #include "ledger/ledger.h"
 #include "operators/permutations.h"
 #include "operators/random_kernels.h"
@@ -47,7 +46,7 @@ bool fits_one_kernel(int64_t count, int64_t bytes_each) {
 
 // Larger memory is halved until it fits; each part takes its own blocks from the generator.
 void fill_memory(const RandomKernel& kernel, Generator& generator, char* data, int64_t count,
-                 int64_t bytes_each, int64_t per_thread, Bound parameters) {
+                 int64_t bytes_each, int64_t per_thread, KernelArgument parameters) {
   if (!fits_one_kernel(count, bytes_each)) {
     const auto half = count / 2;
     fill_memory(kernel, generator, data, half, bytes_each, per_thread, parameters);
@@ -60,7 +59,7 @@ void fill_memory(const RandomKernel& kernel, Generator& generator, char* data, i
 }
 
 // A dense tensor is filled in the order of its memory, any other through one that is contiguous.
-void fill(const Tensor& self, Draw what, Bound parameters, const MaybeGenerator& given,
+void fill(const Tensor& self, Draw what, KernelArgument parameters, const MaybeGenerator& given,
           int64_t per_thread = 4) {
   if (self.numel() == 0) return;
   // A Mac has no double; where one is let in all the same, it gets what a float would.
@@ -226,8 +225,9 @@ void fill_bernoulli(const Tensor& self, const Tensor& given_p, const MaybeGenera
                {p.mutable_data_ptr(), sizeof(float), /*is_read=*/true}},
               blocks);
   constexpr const char* kWrong = "bernoulli_mps_ expects p to be in [0, 1]";
-  if (!backing().is_cpu()) {
-    guards::probabilities(p, kWrong);
+  if (engine().checks_indices_first()) {
+    auto probabilities = p;
+    engine().check_probabilities(probabilities, kWrong);
   } else if (!are_probabilities(p.const_data_ptr<float>(), count)) {
     report(kWrong);
   }
@@ -426,7 +426,7 @@ template <class Result, class... Args, Result (*kKernel)(Args...)>
 struct Noted<kKernel> {
   static inline const char* name = "";
   static Result run(Args... args) {
-    const ledger::Own own(name);
+    const ledger::UntracedOperator own(name);
     return kKernel(std::forward<Args>(args)...);
   }
 };

@@ -5,11 +5,9 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/cuda/driver.h"
 #include "mac/metal_name.h"
 
 namespace openmps {
@@ -31,26 +29,18 @@ RandomKernel* find(Draw what, c10::ScalarType type) {
   const auto type_name = metal_name(type);
   TORCH_CHECK(type_name != "unknown", "Undefined type ", type);
   const auto name = c10::str(kNames[static_cast<size_t>(what)], "_", type_name);
-  const auto* kernel = find_own_kernel(name);
+  const auto* kernel = find_builtin_kernel(name);
   TORCH_CHECK(kernel != nullptr, "Failed to create function state object for: ", name);
   return new RandomKernel(*kernel);  // for good, like the code
 }
 
-void copy_bytes(void* to, const void* from, size_t bytes) {
-  if (backing().is_cpu()) {
-    std::memcpy(to, from, bytes);
-  } else {
-    gpu::copy(to, from, bytes);
-  }
-}
-
 constexpr size_t kMostBuffers = 8;
-using Buffers = std::array<Bound, kMostBuffers>;
+using Buffers = std::array<KernelArgument, kMostBuffers>;
 
 }  // namespace
 
 void RandomKernel::draw(int64_t count, int64_t per_thread, c10::ArrayRef<Elements> elements,
-                        Blocks blocks, Bound parameters) const {
+                        Blocks blocks, KernelArgument parameters) const {
   const auto whole = count / per_thread;
   const auto bind = [&](auto address_of) {
     Buffers bound = {};
@@ -71,19 +61,20 @@ void RandomKernel::draw(int64_t count, int64_t per_thread, c10::ArrayRef<Element
   constexpr int64_t kMostMemories = 3;
   TORCH_INTERNAL_ASSERT(elements.size() <= kMostMemories && per_thread <= kMostElements);
   alignas(16) char on_stack[kMostMemories * kMostBytes];
-  at::Tensor on_gpu;  // freed below while its kernel is still queued: reused only after it
-  if (!backing().is_cpu()) {
-    on_gpu = at::empty({kMostMemories * kMostBytes},
+  at::Tensor on_device;  // freed below while its kernel is still queued: reused only after it
+  const bool on_host = engine().shares_memory_with_host();
+  if (!on_host) {
+    on_device = at::empty({kMostMemories * kMostBytes},
                        at::TensorOptions().dtype(at::kByte).device(backing().device));
   }
-  auto* scratch = backing().is_cpu() ? on_stack : static_cast<char*>(on_gpu.mutable_data_ptr());
+  auto* scratch = on_host ? on_stack : static_cast<char*>(on_device.mutable_data_ptr());
   const auto scratch_of = [&](size_t i) { return scratch + i * kMostBytes; };
   const auto end_of = [&](const Elements& each) {
     return static_cast<char*>(each.data) + whole * per_thread * each.bytes_each;
   };
   for (size_t i = 0; i < elements.size(); ++i) {
     const auto& each = elements[i];
-    if (each.is_read) copy_bytes(scratch_of(i), end_of(each), rest * each.bytes_each);
+    if (each.is_read) engine().copy_bytes(scratch_of(i), end_of(each), rest * each.bytes_each);
   }
   // Around, where a program has set the offset to its end: Metal's long wraps.
   blocks.first =
@@ -92,7 +83,7 @@ void RandomKernel::draw(int64_t count, int64_t per_thread, c10::ArrayRef<Element
   kernel_.run(1, {last.data(), buffers});
   for (size_t i = 0; i < elements.size(); ++i) {
     const auto& each = elements[i];
-    if (!each.is_read) copy_bytes(end_of(each), scratch_of(i), rest * each.bytes_each);
+    if (!each.is_read) engine().copy_bytes(end_of(each), scratch_of(i), rest * each.bytes_each);
   }
 }
 

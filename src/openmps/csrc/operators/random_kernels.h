@@ -40,18 +40,18 @@ struct Elements {
 
 class RandomKernel {
  public:
-  explicit RandomKernel(const OwnKernel& kernel) : kernel_(kernel) {}
+  explicit RandomKernel(const BuiltinKernel& kernel) : kernel_(kernel) {}
 
   // Runs that many threads; `buffers` are the kernel's, in its order.
-  void run(int64_t threads, c10::ArrayRef<Bound> buffers) const { kernel_.run(threads, buffers); }
+  void run(int64_t threads, c10::ArrayRef<KernelArgument> buffers) const { kernel_.run(threads, buffers); }
 
   // Draws `count` elements, `per_thread` of them in each thread. The kernel's buffers are
   // `elements`, the blocks, and `parameters`, if it has any.
   void draw(int64_t count, int64_t per_thread, c10::ArrayRef<Elements> elements, Blocks blocks,
-            Bound parameters = {nullptr}) const;
+            KernelArgument parameters = {nullptr}) const;
 
  private:
-  const OwnKernel& kernel_;
+  const BuiltinKernel& kernel_;
 };
 
 // Throws as a Mac does if there is none for that type.

@@ -1,9 +1,10 @@
-// The operators with typed kernels.
+// The operators that small models call most, each with a typed kernel (dispatch/typed.h).
 #pragma once
+
+#include "engine/registrar.h"
 
 namespace openmps {
 
-// Tells them what the Mac says about them, once the rules are complete.
-void prepare_typed_kernels();
+void register_typed_operators(Registrar& registrar);
 
 }  // namespace openmps

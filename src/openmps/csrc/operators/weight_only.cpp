@@ -52,7 +52,7 @@ Tensor swap_halves(const Tensor& bytes) {
 }
 
 Tensor convert_weight_to_int4pack(const Tensor& in, int64_t innerKTiles) {
-  const ledger::Own own("aten::_convert_weight_to_int4pack");
+  const ledger::UntracedOperator own("aten::_convert_weight_to_int4pack");
   TORCH_CHECK(in.dim() == 2, kPack4, " : expect weight to be 2D tensor.");
   TORCH_CHECK(in.scalar_type() == at::kByte, kPack4, " : expect weight to be kByte.");
   TORCH_CHECK(innerKTiles == 2 || innerKTiles == 4 || innerKTiles == 8, kPack4,
@@ -87,7 +87,7 @@ Tensor spread(const Tensor& values, int64_t group, int64_t K) {
 
 Tensor weight_int4pack_mm(const Tensor& A, const Tensor& B, int64_t qGroupSize,
                           const Tensor& qScaleAndZeros) {
-  const ledger::Own own("aten::_weight_int4pack_mm");
+  const ledger::UntracedOperator own("aten::_weight_int4pack_mm");
   const auto N = B.size(0) * kRowsPerTile;
   const auto K = A.size(1);
   check_activations(kMultiply4, A);
@@ -115,7 +115,7 @@ Tensor weight_int4pack_mm(const Tensor& A, const Tensor& B, int64_t qGroupSize,
 }
 
 Tensor weight_int8pack_mm(const Tensor& A, const Tensor& B, const Tensor& scales) {
-  const ledger::Own own("aten::_weight_int8pack_mm");
+  const ledger::UntracedOperator own("aten::_weight_int8pack_mm");
   const auto N = B.size(0);
   const auto K = A.size(1);
   check_activations(kMultiply8, A);

@@ -33,7 +33,7 @@ bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
 }
 
 void note_doubles(const Tensors& tensors) {
-  auto& doubles = ledger::within().doubles;
+  auto& doubles = ledger::current_operator().doubles;
   doubles = std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor* tensor) {
     return is_mps(*tensor) &&
            (tensor->scalar_type() == c10::kDouble || tensor->scalar_type() == c10::kComplexDouble);
@@ -42,7 +42,7 @@ void note_doubles(const Tensors& tensors) {
 
 void enter_ledger(Record& record) {
   record.line = ledger::line();
-  auto& now = ledger::within();
+  auto& now = ledger::current_operator();
   now.line = record.line;
   record.printing = now.printing;
   if (record.kind == Kind::kOperation) now.operation = true;
@@ -50,7 +50,7 @@ void enter_ledger(Record& record) {
 }
 
 void leave_ledger(Kind kind) {
-  auto& now = ledger::within();
+  auto& now = ledger::current_operator();
   if (kind == Kind::kOperation) now.operation = now.doubles = false;
   if (kind == Kind::kFallback) now.fallback = false;
 }
@@ -68,7 +68,7 @@ void write_in_ledger(const Record& record) {
     if (record.waits) add(Event::kSync);
     return;
   }
-  if (ledger::within().fallback) return;  // its bytes count as the fallback's
+  if (ledger::current_operator().fallback) return;  // its bytes count as the fallback's
   const bool to_host = record.direction == Direction::kMpsToCpu;
   add(to_host ? Event::kToHost : Event::kToDevice);
   if (to_host && record.blocking) add(Event::kSync);

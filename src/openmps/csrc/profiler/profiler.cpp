@@ -287,7 +287,7 @@ void Scope::begin(Record record) {
 }
 
 void Scope::start() {
-  if (describes(record_->kind)) synchronize_backing();
+  if (describes(record_->kind)) synchronize_engine();
   record_->start_ns = now_ns();
 }
 
@@ -298,7 +298,7 @@ void Scope::end() noexcept {
   leave_ledger(record.kind);
   try {
     if (std::uncaught_exceptions() > exceptions_) return;
-    if (describes(record.kind)) synchronize_backing();
+    if (describes(record.kind)) synchronize_engine();
     record.duration_ns = now_ns() - record.start_ns;
     if (ledger::on()) write_in_ledger(record);
     if (describes(record.kind)) deliver(state(), record);
@@ -385,7 +385,7 @@ void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::j
 }
 
 void wait_to_time_kernel() {
-  if (describes(Kind::kKernel)) synchronize_backing();
+  if (describes(Kind::kKernel)) synchronize_engine();
 }
 
 void add_kernel(const std::string& name, const Tensors& tensors, const std::string& detail,

@@ -7,27 +7,26 @@
 
 #include <algorithm>
 
-#include "tensor/allocation_tracker.h"
-#include "operators/attention.h"
-#include "engine/cuda/autocast.h"
-#include "engine/engine.h"
 #include "dispatch/boxed.h"
 #include "dispatch/determinism.h"
-#include "engine/cuda/operators.h"
-#include "tensor/header.h"
-#include "engine/cuda/lazy_bfloat16.h"
-#include "torch_interfaces/hooks.h"
-#include "engine/cpu/guarded_memory.h"
-#include "operators/layers.h"
-#include "mac/mac.h"
-#include "metal/metal.h"
-#include "torch_interfaces/one_accelerator.h"
-#include "operators/typed_operators.h"
 #include "engine/builtin_kernels.h"
-#include "operators/random.h"
+#include "engine/cuda/autocast.h"
+#include "engine/engine.h"
+#include "engine/registrar.h"
 #include "engine/reports.h"
+#include "mac/mac.h"
 #include "mac/rules.h"
+#include "metal/metal.h"
+#include "operators/attention.h"
+#include "operators/copy.h"
+#include "operators/layers.h"
+#include "operators/random.h"
+#include "operators/typed_operators.h"
+#include "tensor/header.h"
+#include "tensor/lazy_bytes.h"
 #include "tensor/twin.h"
+#include "torch_interfaces/hooks.h"
+#include "torch_interfaces/one_accelerator.h"
 
 namespace openmps {
 
@@ -70,21 +69,20 @@ void* find_kernel_code(const char* name) {
 //          dense_operators, sparse_operators, operators_always_on_cpu)
 PyObject* activate(PyObject*, PyObject* args) {
   HANDLE_TH_ERRORS
-  const char* engine = nullptr;
+  const char* engine_name = nullptr;
   unsigned long long recommended = 0;
   unsigned long long max_buffer = 0;
   unsigned major = 0;
   unsigned minor = 0;
   int strict = 1;
   PyObject *dense = nullptr, *sparse = nullptr, *on_cpu = nullptr;
-  if (!PyArg_ParseTuple(args, "sKKIIpOOO", &engine, &recommended, &max_buffer, &major, &minor,
+  if (!PyArg_ParseTuple(args, "sKKIIpOOO", &engine_name, &recommended, &max_buffer, &major, &minor,
                         &strict, &dense, &sparse, &on_cpu)) {
     return nullptr;
   }
   g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
   g_strict = strict != 0;
-  choose_backing(c10::Device(engine).type());
-  if (backing().is_cpu()) install_accountant();
+  choose_engine(engine_name);
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();
@@ -93,12 +91,11 @@ PyObject* activate(PyObject*, PyObject* args) {
   const bool draws_poisson =
       std::find(native.dense.begin(), native.dense.end(), "aten::poisson") != native.dense.end();
   register_random_operators(draws_poisson);
-  if (backing().is_cpu()) {
-    register_composed_linear();
-  } else {
-    register_gpu_operators();
-  }
-  prepare_typed_kernels();
+  Registrar registrar;  // the engine comes first, and what it brings stays
+  engine().register_operators(registrar);
+  register_layers(registrar);
+  register_copies(registrar);
+  register_typed_operators(registrar);
   register_boxed_kernels(native);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
@@ -139,7 +136,7 @@ PyObject* widen(PyObject*, PyObject* args) {
 // narrow_autocast(on): after activate.
 PyObject* narrow_autocast(PyObject*, PyObject* on) {
   HANDLE_TH_ERRORS
-  narrow_batch_norms(PyObject_IsTrue(on) == 1);
+  take_batch_norms_lazily(PyObject_IsTrue(on) == 1);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -152,12 +149,12 @@ PyObject* host_alias_storage(PyObject*, PyObject* object) {
   const auto& mps = THPStorage_Unpack(object);
   TORCH_CHECK_VALUE(mps.device().is_mps(),
                     "getHostAliasStorage: expected an MPS storage, got device=", mps.device());
-  held::write(mps);
+  write_lazy_bytes(mps);
   TORCH_CHECK(twin_of(*mps.unsafeGetStorageImpl()) != nullptr,
               "getHostAliasStorage: storage was not allocated by the MPSAllocator");
-  TORCH_CHECK(backing().is_cpu(),
+  TORCH_CHECK(engine().shares_memory_with_host(),
               "getHostAliasStorage: storage is not backed by a shared (unified) MTLBuffer");
-  isolated::move(mps);  // while nobody knows where they are
+  engine().move_for_shaders(mps);  // while nobody knows where they are
   c10::DataPtr data(
       mps.mutable_data(), new c10::Storage(mps),
       [](void* owner) { delete static_cast<c10::Storage*>(owner); }, c10::Device(c10::kCPU));
@@ -180,7 +177,7 @@ PyObject* tensor_extent(PyObject*, PyObject* object) {
   const auto& tensor = THPVariable_Unpack(object);
   if (!is_mps(tensor)) Py_RETURN_NONE;
   void* address = tensor.mutable_data_ptr();
-  if (address != nullptr && isolated::move(tensor.storage())) address = tensor.mutable_data_ptr();
+  if (address != nullptr && engine().move_for_shaders(tensor.storage())) address = tensor.mutable_data_ptr();
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
   const auto offset = static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();

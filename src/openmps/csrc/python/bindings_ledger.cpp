@@ -97,7 +97,7 @@ ledger::Line find_line() {
   }
   Py_XDECREF(frame);
   PyGILState_Release(gil);
-  ledger::within().printing = printing;
+  ledger::current_operator().printing = printing;
   const auto found = of_program != 0 ? of_program : of_library;
   if (found != 0) last = found;
   return found != 0 ? found : last.load();

@@ -66,7 +66,7 @@ PyObject* wait_to_time_kernel(PyObject*, PyObject*) {
     const pybind11::gil_scoped_release others_may_run;
     profiler::wait_to_time_kernel();
   } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
+    engine().rethrow(error);
   }
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS

@@ -3,8 +3,7 @@
 #include "tensor/allocator.h"
 
 #include "engine/engine.h"
-#include "engine/cuda/lazy_bfloat16.h"
-#include "engine/cpu/guarded_memory.h"
+#include "tensor/lazy_bytes.h"
 #include "mac/mac.h"
 #include "memory/simulated_allocator.h"
 #include "engine/reports.h"
@@ -19,7 +18,7 @@ struct Allocator final : c10::DeviceAllocator {
   // No raw_deleter: a bare pointer does not say which twin owns it.
 
   void copy_data(void* destination, const void* source, std::size_t bytes) const override {
-    if (held::write_copy(destination, source, bytes)) return;
+    if (copy_lazy_bytes(destination, source, bytes)) return;
     backing_allocator()->copy_data(destination, source, bytes);
   }
 
@@ -28,9 +27,7 @@ struct Allocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {
     finish();
     memory::empty_cache();
-    if (backing().is_cpu()) isolated::release_unused();
-    if (!backing().is_cpu() && g_backing_started)
-      c10::getDeviceAllocator(backing().device.type())->emptyCache();
+    engine().empty_cache();
   }
 
   void recordStream(const c10::DataPtr&, c10::Stream) override {}  // one stream: nothing to track

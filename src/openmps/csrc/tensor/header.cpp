@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "memory/fast_thread_local.h"
-#include "engine/cuda/lazy_bfloat16.h"
+#include "tensor/lazy_bytes.h"
 #include "mac/rules.h"
 
 namespace openmps {
@@ -38,16 +38,16 @@ struct Fields : TensorImpl {
   static C10_ALWAYS_INLINE void copy_geometry_and_permission(const TensorImpl& from,
                                                              TensorImpl& to) {
     const bool plain =
-        lie_together(from) && (from.key_set().raw_repr() & ~backing().plain_bits) == 0 &&
+        layout_matches(from) && (from.key_set().raw_repr() & ~backing().plain_bits) == 0 &&
         (from.*(&Fields::extra_meta_)) == nullptr && (to.*(&Fields::extra_meta_)) == nullptr;
     if (C10_UNLIKELY(!plain)) return copy_one_by_one(from, to);
     to.*(&Fields::sizes_and_strides_) = from.*(&Fields::sizes_and_strides_);
     std::memcpy(static_cast<void*>(&(to.*(&Fields::storage_offset_))),
-                &(from.*(&Fields::storage_offset_)), kTogether);
+                &(from.*(&Fields::storage_offset_)), kFieldBytes);
   }
 
  private:
-  static constexpr std::ptrdiff_t kTogether = 24;  // flags in the last bytes; no room for a pointer
+  static constexpr std::ptrdiff_t kFieldBytes = 24;  // flags in the last bytes; no room for a pointer
 
   [[gnu::cold]] static void copy_one_by_one(const TensorImpl& from, TensorImpl& to) {
     copy_geometry(from, to);
@@ -55,12 +55,12 @@ struct Fields : TensorImpl {
   }
 
   // Known to the compiler; false would be a torch that has arranged them in another way.
-  static bool lie_together(const TensorImpl& t) {
+  static bool layout_matches(const TensorImpl& t) {
     const auto* begin = reinterpret_cast<const char*>(&(t.*(&Fields::storage_offset_)));
     const auto place = [begin](const auto& field) {
       return reinterpret_cast<const char*>(&field) - begin;
     };
-    return place(t.*(&Fields::key_set_)) == kTogether &&
+    return place(t.*(&Fields::key_set_)) == kFieldBytes &&
            place(t.*(&Fields::numel_)) == sizeof(int64_t) &&
            place(t.*(&Fields::data_type_)) == 2 * sizeof(int64_t) &&
            place(t.*(&Fields::device_opt_)) == 2 * sizeof(int64_t) + sizeof(caffe2::TypeMeta);
@@ -95,7 +95,7 @@ OPENMPS_FAST_THREAD_LOCAL HeaderPool* g_pool = nullptr;
 HeaderPool::~HeaderPool() { g_pool = nullptr; }
 
 void make_pool() {
-  prepare_thread();
+  engine().prepare_thread();
   thread_local const auto pool = std::make_unique<HeaderPool>();  // destroyed with the thread
   g_pool = pool.get();
 }
@@ -157,11 +157,11 @@ at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::Sca
   return view;
 }
 
-// Of a tensor whose bytes came from elsewhere, or that has none (held.h).
+// Of a tensor whose bytes came from elsewhere, or that has none (lazy_bytes.h).
 [[gnu::cold]] C10_NOINLINE at::Tensor BackingView::unusual_view_of(const at::Tensor& tensor,
                                                                    bool written) {
-  auto image = written ? at::Tensor() : held::image(tensor, c10::kBFloat16);
-  return image.defined() ? image : backing_view(tensor, written);
+  auto source = written ? at::Tensor() : lazy_source(tensor);
+  return source.defined() ? source : backing_view(tensor, written);
 }
 
 C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, bool written,

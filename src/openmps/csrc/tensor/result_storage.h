@@ -9,19 +9,19 @@ namespace openmps {
 struct ResultStorage final : c10::StorageImpl {
   using StorageImpl::StorageImpl;
   ~ResultStorage() override {
-    if (held != nullptr) let_go();
+    if (lazy != nullptr) drop_lazy();
   }
   void release_resources() override {
-    if (held != nullptr) let_go();
+    if (lazy != nullptr) drop_lazy();
     StorageImpl::release_resources();
   }
 
   static void* operator new(size_t bytes);
   static void operator delete(void* memory) noexcept;
 
-  // What this storage stands for while it has no bytes of its own (held.h).
-  c10::impl::cow::COWDeleterContext* held = nullptr;
-  void let_go() noexcept;
+  // What this storage stands for while it has no bytes of its own (lazy_bytes.h).
+  c10::impl::cow::COWDeleterContext* lazy = nullptr;
+  void drop_lazy() noexcept;
 };
 
 }  // namespace openmps

@@ -6,13 +6,15 @@
 #include <unordered_map>
 
 #include "tensor/allocation_tracker.h"
-#include "tensor/allocator.h"
 #include "engine/engine.h"
 #include "memory/fast_thread_local.h"
-#include "engine/cuda/lazy_bfloat16.h"
+#include "tensor/lazy_bytes.h"
 #include "tensor/result_storage.h"
 
 namespace openmps {
+
+const LazyBytes* g_lazy_bytes = nullptr;
+
 namespace {
 
 using c10::StorageImpl;
@@ -95,6 +97,14 @@ C10_NOINLINE void* new_memory(size_t bytes) {
 
 }  // namespace
 
+void ResultStorage::drop_lazy() noexcept {
+  auto* context = std::exchange(lazy, nullptr);
+  auto& data = _mutable_data_ptr_no_checks();
+  if (data.get_context() == context) data.release_context();
+  using Last = c10::impl::cow::COWDeleterContext::LastReference;
+  while (!std::holds_alternative<Last>(context->decrement_refcount())) continue;
+}
+
 void* ResultStorage::operator new(size_t bytes) {
   auto* kept = g_kept;
   if (kept == nullptr || kept->count == 0) return new_memory(bytes);
@@ -107,7 +117,7 @@ void ResultStorage::operator delete(void* memory) noexcept {
   kept->memory[kept->count++] = memory;
 }
 
-c10::DataPtr allocate_with_twin(size_t bytes) { return with_twin(allocate_counted(bytes), bytes); }
+c10::DataPtr allocate_with_twin(size_t bytes) { return with_twin(allocate_tracked(bytes), bytes); }
 
 c10::DataPtr with_twin(c10::DataPtr backing, size_t bytes) {
   return own_twin(new_storage(bytes, std::move(backing), backing_allocator(), /*resizable=*/true));
@@ -134,7 +144,7 @@ bool make_shareable(StorageImpl& mps) {
 }
 
 c10::Storage backing_storage(const c10::Storage& mps, bool written) {
-  held::write(mps);
+  write_lazy_bytes(mps);
   auto* twin = twin_of(*mps.unsafeGetStorageImpl());
   void* bytes = nullptr;
   if (twin == nullptr && !written) {
@@ -157,11 +167,11 @@ c10::Storage mps_storage(c10::Storage twin) {
 
 [[gnu::hot]] void make_twin(c10::Storage& backing) {
   auto& twin = *backing.unsafeGetStorageImpl();
-  count_in(twin);
+  track(twin);
   auto* bytes = twin.mutable_data();
   auto mps = c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(twin.nbytes())),
-      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), mps_allocator(), twin.resizable());
+      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS), twin.resizable());
   backing.unsafeReleaseStorageImpl();  // the reference is the mps storage's
   backing = c10::Storage(c10::intrusive_ptr<StorageImpl>(std::move(mps)));
 }
@@ -171,7 +181,7 @@ void follow_twin(StorageImpl& mps) {
   if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return;
   mps.set_data_ptr_noswap(own_twin(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin)));
   mps.set_nbytes(twin->nbytes());
-  count_in(*twin);  // last: it throws if the bytes do not fit the Mac
+  track(*twin);  // last: it throws if the bytes do not fit the Mac
 }
 
 }  // namespace openmps

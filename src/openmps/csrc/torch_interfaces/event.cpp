@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "engine/engine.h"
 #include "engine/reports.h"
 
 namespace openmps {
@@ -10,47 +9,28 @@ namespace {
 
 std::atomic<uint64_t> g_records{0};
 
-c10::Stream backing_stream() { return backing_guard().getStream(backing().device); }
-
 }  // namespace
 
-Event::~Event() {
-  if (backing_event_ != nullptr) {
-    backing_guard().destroyEvent(backing_event_, backing().device.index());
-  }
-}
-
 void Event::record() {
-  if (backing().is_cpu()) {
-    time_ = std::chrono::steady_clock::now();
-  } else {
-    ensure_backing_started();
-    backing_guard().record(
-        &backing_event_, backing_stream(), backing().device.index(),
-        timing_ ? c10::EventFlag::BACKEND_DEFAULT : c10::EventFlag::PYTORCH_DEFAULT);
-  }
+  if (event_ == nullptr) event_ = engine().new_event(timing_);
+  event_->record();
   order_ = ++g_records;
 }
 
 void Event::wait() const {
-  if (backing_event_ != nullptr) backing_guard().block(backing_event_, backing_stream());
+  if (event_ != nullptr) event_->wait();
 }
 
 void Event::synchronize() const {
-  if (backing_event_ != nullptr) backing_guard().synchronizeEvent(backing_event_);
+  if (event_ != nullptr) event_->synchronize();
 }
 
-bool Event::finished() const {
-  return backing_event_ == nullptr || backing_guard().queryEvent(backing_event_);
-}
+bool Event::finished() const { return event_ == nullptr || event_->finished(); }
 
 double Event::milliseconds_since(const Event& start) const {
+  TORCH_CHECK(event_ != nullptr && start.event_ != nullptr, "an event was never recorded");
   finish();  // natively this waits for the whole stream; an event's synchronize() does not
-  if (backing().is_cpu()) {
-    return std::chrono::duration<double, std::milli>(time_ - start.time_).count();
-  }
-  return backing_guard().elapsedTime(start.backing_event_, backing_event_,
-                                     backing().device.index());
+  return event_->milliseconds_since(*start.event_);
 }
 
 EventPool& EventPool::instance() {

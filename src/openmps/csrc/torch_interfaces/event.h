@@ -5,12 +5,13 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "engine/engine.h"
 
 namespace openmps {
 
@@ -19,7 +20,6 @@ class Event {
   explicit Event(bool timing) : timing_(timing) {}
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  ~Event();
 
   void record();
   void wait() const;         // the stream waits
@@ -33,8 +33,7 @@ class Event {
  private:
   bool timing_;
   uint64_t order_ = 0;  // 0: never recorded; else when, among all events
-  std::chrono::steady_clock::time_point time_;
-  void* backing_event_ = nullptr;
+  std::unique_ptr<EngineEvent> event_;  // made at the first record
 };
 
 // The numbered events behind torch.mps.Event. Numbers start at 1; the last one freed is reused

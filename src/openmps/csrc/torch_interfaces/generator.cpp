@@ -1,6 +1,5 @@
 #include "torch_interfaces/generator.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/PhiloxRNGEngine.h>
@@ -23,14 +22,6 @@ uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
-}
-
-at::Generator new_backing_generator() {
-  ensure_backing_started();
-  return backing().is_cpu() ? at::detail::createCPUGenerator()
-                            : at::globalContext()
-                                  .getAcceleratorHooksInterface(backing().device.type())
-                                  .getNewGenerator(backing().device.index());
 }
 
 }  // namespace
@@ -133,7 +124,7 @@ at::Generator backing_generator(const std::optional<at::Generator>& given, int64
   const auto seed = static_cast<uint64_t>(blocks.seed);
   const auto first = static_cast<uint64_t>(blocks.first);
 
-  thread_local at::Generator continued = new_backing_generator();
+  thread_local at::Generator continued = engine().new_generator();
   continued.set_current_seed(first == 0 ? seed : mix(seed ^ mix(first)));
   return continued;
 }

@@ -32,8 +32,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   Stream getStreamFromGlobalPool(Device, bool) const override { return stream(); }
   Stream exchangeStream(Stream) const override { return stream(); }
   bool queryStream(const Stream&) const override {
-    return backing().is_cpu() || !g_backing_started ||
-           backing_guard().queryStream(backing_guard().getStream(backing().device));
+    return !g_engine_started || engine().is_idle();
   }
   void synchronizeStream(const Stream&) const override {
     ledger::add(ledger::Kind::kSync, "Stream.synchronize");

@@ -11,11 +11,10 @@
 
 #include "csrc_runtime/slots.h"
 #include "tensor/allocation_tracker.h"
-#include "engine/engine.h"
 #include "memory/spin_lock.h"
 #include "tensor/twin.h"
 
-namespace openmps::isolated {
+namespace openmps::guarded_memory {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -179,7 +178,7 @@ c10::DataPtr take(size_t bytes) {
 
 bool move(const c10::Storage& mps) {
   auto& impl = *mps.unsafeGetStorageImpl();
-  auto* twin = backing().is_cpu() ? twin_of(impl) : nullptr;
+  auto* twin = twin_of(impl);
   if (twin == nullptr || twin->nbytes() == 0 || g_slots.has(twin->data())) return false;
   if (c10::raw::intrusive_ptr::use_count(twin) > 1) return false;
   auto now = take(twin->nbytes());
@@ -199,4 +198,4 @@ void release_unused() {
   g_unused.forget_most_used();
 }
 
-}  // namespace openmps::isolated
+}  // namespace openmps::guarded_memory

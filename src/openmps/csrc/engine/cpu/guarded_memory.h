@@ -7,7 +7,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 
-namespace openmps::isolated {
+namespace openmps::guarded_memory {
 
 // Buffers from this size on begin in a place of their own: moving them would cost a copy.
 #ifdef __SANITIZE_ADDRESS__
@@ -26,4 +26,4 @@ bool move(const c10::Storage& mps);
 // Gives memory that nobody uses back to the machine.
 void release_unused();
 
-}  // namespace openmps::isolated
+}  // namespace openmps::guarded_memory

@@ -1,5 +1,5 @@
 // torch's autocast takes batch norms on mps in float32, a Mac's list. Here the same, with the cast
-// of a convolution's result replaced by one that moves nothing (held.h).
+// of a convolution's result replaced by one that moves nothing (lazy_bfloat16.h).
 #include "engine/cuda/autocast.h"
 
 #include <ATen/autocast_mode.h>
@@ -10,6 +10,8 @@
 #include <mutex>
 
 #include "engine/cuda/lazy_bfloat16.h"
+#include "engine/cuda/lazy_operators.h"
+#include "torch_interfaces/no_warnings.h"
 
 namespace openmps {
 namespace {
@@ -17,13 +19,13 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-std::atomic<bool> g_narrow{false};
+std::atomic<bool> g_lazy_batch_norms{false};
 
 Tensor in_float32(const Tensor& input) {
-  if (!g_narrow || !held::hold(input))
+  if (!g_lazy_batch_norms || !lazy::make_lazy(input))
     return at::autocast::cached_cast(at::kFloat, input, at::kMPS);
   auto result = input.to(at::kFloat);
-  held::seal(input);
+  lazy::freeze(input);
   return result;
 }
 
@@ -39,20 +41,16 @@ Tensor batch_norm_in_float32(const Tensor& input, const OptionalTensor& weight,
                         cast(running_variance), training, momentum, epsilon, use_cudnn);
 }
 
-// PyTorch warns of kernels that replace its own.
-struct Silence final : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
-
 }  // namespace
 
-void narrow_batch_norms(bool on) {
+void take_batch_norms_lazily(bool on) {
   static std::once_flag once;
-  g_narrow = on;
+  g_lazy_batch_norms = on;
   if (!on) return;
   std::call_once(once, [] {
-    Silence silence;
-    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    lazy::switch_on();
+    register_lazy_operators();
+    const NoWarnings of_kernels_that_are_replaced;
     // Registrations last as long as their library objects: this one lives for ever.
     auto& m = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastMPS,
                                   __FILE__, __LINE__);

@@ -5,7 +5,7 @@
 
 #include "engine/engine.h"
 
-namespace openmps::gpu {
+namespace openmps::cuda_driver {
 namespace {
 
 constexpr int kSuccess = 0;
@@ -86,4 +86,4 @@ void copy(void* to, const void* from, size_t bytes) {
   });
 }
 
-}  // namespace openmps::gpu
+}  // namespace openmps::cuda_driver

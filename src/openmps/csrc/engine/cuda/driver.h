@@ -7,7 +7,7 @@
 
 #include "include/msl/cuda_launch.h"
 
-namespace openmps::gpu {
+namespace openmps::cuda_driver {
 
 // Makes PyTorch's context current, which it is not in a thread that has not used the GPU yet.
 void enter_context();
@@ -18,4 +18,4 @@ void launch(void* function, CudaLaunch& parameters);
 // Queues a copy from one place on the device to another.
 void copy(void* to, const void* from, size_t bytes);
 
-}  // namespace openmps::gpu
+}  // namespace openmps::cuda_driver

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "engine/engine.h"
 #include "memory/simulated_allocator.h"
 
 namespace openmps {
@@ -15,13 +14,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
-bool is_of_gpu(const c10::Error& error) {
+bool is_cuda_failure(const c10::Error& error) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
          dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr;
 }
 
-void rethrow_as_mps(const c10::Error& error) {
-  if (backing().is_cpu()) throw;
+void rethrow_cuda_error(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {
     memory::gpu_has_no_more(text);

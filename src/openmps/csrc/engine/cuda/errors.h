@@ -1,4 +1,4 @@
-// What the CUDA engine's errors look like to an mps program.
+// What CUDA's errors look like to an mps program.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -6,10 +6,10 @@
 namespace openmps {
 
 // Whether the card itself, and not an operator's argument, is the cause.
-bool is_of_gpu(const c10::Error& error);
+bool is_cuda_failure(const c10::Error& error);
 
-// Call it in a catch block. On the CUDA engine a card that is full, and one that has failed, are
-// told as a Mac would tell them, with the cause; every other error is thrown on as it is.
-[[noreturn]] void rethrow_as_mps(const c10::Error& error);
+// Call it in a catch block. A card that is full, and one that has failed, are told as a Mac would
+// tell them, with the cause; every other error is thrown on as it is.
+[[noreturn]] void rethrow_cuda_error(const c10::Error& error);
 
 }  // namespace openmps

@@ -10,7 +10,7 @@
 #include "engine/builtin_kernels.h"
 #include "engine/reports.h"
 
-namespace openmps::guards {
+namespace openmps {
 namespace {
 
 using at::Tensor;
@@ -34,30 +34,30 @@ void copy_text(const std::string& from, char (&to)[kSize]) {
   from.copy(to, kSize - 1);
 }
 
-Words packed(const Says& says, bool with_number) {
+Words packed(const IndexErrorText& text, bool with_number) {
   Words words{};
-  copy_text(says.before, words.before);
-  copy_text(says.between, words.between);
-  copy_text(says.after, words.after);
+  copy_text(text.before, words.before);
+  copy_text(text.between, words.between);
+  copy_text(text.after, words.after);
   words.with_number = with_number ? 1 : 0;
-  words.with_place = says.between.empty() ? 0 : 1;
+  words.with_place = text.between.empty() ? 0 : 1;
   return words;
 }
 
-const OwnKernel& kernel(const char* name) {
-  const auto* found = find_own_kernel(name);
+const BuiltinKernel& guard_kernel(const char* name) {
+  const auto* found = find_builtin_kernel(name);
   TORCH_INTERNAL_ASSERT(found != nullptr, name);
   return *found;
 }
 
 // Kept, because every embedding asks for one. No static of its own: the search waits for Python,
 // and a thread that has Python might wait here for the static.
-const OwnKernel& kernel_for_index(at::ScalarType type) {
-  static std::atomic<const OwnKernel*> kept[2] = {};
+const BuiltinKernel& kernel_for_index(at::ScalarType type) {
+  static std::atomic<const BuiltinKernel*> kept[2] = {};
   const bool is_int = type == at::kInt;
   const auto* found = kept[is_int].load(std::memory_order_acquire);
   if (found == nullptr) {
-    found = &kernel(is_int ? "guard_index_int" : "guard_index_long");
+    found = &guard_kernel(is_int ? "guard_index_int" : "guard_index_long");
     kept[is_int].store(found, std::memory_order_release);
   }
   return *found;
@@ -72,7 +72,7 @@ Tensor without_repeats(Tensor tensor) {
 }
 
 // at::empty_like, without its way through the dispatcher: every embedding and loss comes here.
-Tensor like(const Tensor& contiguous) {
+Tensor empty_like_contiguous(const Tensor& contiguous) {
   return at::detail::empty_generic(contiguous.sizes(), mps_allocator(),
                                    c10::DispatchKeySet(c10::DispatchKey::MPS),
                                    contiguous.scalar_type(), c10::MemoryFormat::Contiguous);
@@ -80,38 +80,38 @@ Tensor like(const Tensor& contiguous) {
 
 }  // namespace
 
-Tensor index(const Tensor& index, const Bounds& bounds, const Says& says) {
+Tensor checked_indices(const Tensor& index, const IndexBounds& bounds, const IndexErrorText& text) {
   if (index.numel() == 0 || bounds.low >= bounds.high) return index;
   const auto given = without_repeats(index);
-  const auto mended = like(given);
-  const auto words = packed(says, /*with_number=*/true);
+  const auto checked = empty_like_contiguous(given);
+  const auto words = packed(text, /*with_number=*/true);
   kernel_for_index(index.scalar_type())
       .run(given.numel(), {{given.const_data_ptr()},
-                           {mended.mutable_data_ptr()},
+                           {checked.mutable_data_ptr()},
                            bytes_of(bounds),
                            bytes_of(words),
                            {report_buffer()}});
-  return mended.sizes() == index.sizes() ? mended : mended.expand(index.sizes());
+  return checked.sizes() == index.sizes() ? checked : checked.expand(index.sizes());
 }
 
-Tensor probabilities(const Tensor& values, const std::string& words) {
+Tensor checked_probabilities(const Tensor& values, const std::string& text) {
   if (values.numel() == 0) return values;
   const auto given = without_repeats(values);
-  const auto mended = like(given);
-  kernel("guard_probability")
+  const auto checked = empty_like_contiguous(given);
+  guard_kernel("guard_probability")
       .run(given.numel(), {{given.const_data_ptr()},
-                           {mended.mutable_data_ptr()},
-                           bytes_of(packed({words, "", ""}, /*with_number=*/false)),
+                           {checked.mutable_data_ptr()},
+                           bytes_of(packed({text, "", ""}, /*with_number=*/false)),
                            {report_buffer()}});
-  return mended.expand(values.sizes());
+  return checked.expand(values.sizes());
 }
 
-void holds(const Tensor& assertion, const std::string& words) {
-  Assertion text;
-  copy_text(words, text.text);
+void check_assertion_on_gpu(const Tensor& assertion, const std::string& text) {
+  Assertion packed_text;
+  copy_text(text, packed_text.text);
   const auto given = assertion.contiguous();
-  kernel("guard_assertion")
-      .run(given.numel(), {{given.const_data_ptr()}, bytes_of(text), {report_buffer()}});
+  guard_kernel("guard_assertion")
+      .run(given.numel(), {{given.const_data_ptr()}, bytes_of(packed_text), {report_buffer()}});
 }
 
-}  // namespace openmps::guards
+}  // namespace openmps

@@ -1,55 +1,58 @@
-// Operators that work on images (held.h): between a batch norm and the next convolution, under
-// autocast, they compute in bfloat16 what they show as float32. That is as precise as autocast on
-// CUDA, and moves half the bytes.
+// Operators that work on the bfloat16 source of a lazy tensor (lazy_bfloat16.h): between a batch norm
+// and the next convolution, under autocast, they compute in bfloat16 what is viewed as float32. That
+// is as precise as autocast on CUDA, and moves half the bytes.
 //
-//   library.impl("relu", &Narrow<at::_ops::relu, 0b1>::run);
+//   library.impl("relu", &OnSource<at::_ops::relu, kFirst>::run);
 #pragma once
 
-#include "engine/cuda/lazy_bfloat16.h"
 #include "dispatch/typed.h"
+#include "engine/cuda/lazy_bfloat16.h"
 
 namespace openmps {
 
-// An argument that takes part as its image, or rounded to bfloat16 if it has none.
+// An argument that takes part as its source, or rounded to bfloat16 if it has none.
 template <class T>
-struct NarrowParameter {
+struct SourceParameter {
   T original;
   at::Tensor view;
 
-  NarrowParameter(const char*, T t) : original(t), view(image_of(t)) {}
-  NarrowParameter(const NarrowParameter&) = delete;
-  NarrowParameter& operator=(const NarrowParameter&) = delete;
-  ~NarrowParameter() { recycle(std::move(view)); }
+  SourceParameter(const char*, T t) : original(t), view(source_of(t)) {}
+  SourceParameter(const SourceParameter&) = delete;
+  SourceParameter& operator=(const SourceParameter&) = delete;
+  ~SourceParameter() { recycle(std::move(view)); }
 
   at::Tensor& pass() { return view; }
   void list(profiler::Tensors& tensors) const { tensors.push_back(&original); }
 
  private:
-  static at::Tensor image_of(at::Tensor& t) {
-    auto image = held::own_image(t, c10::kFloat);
-    TORCH_CHECK(image.defined(), "another thread has asked for the bytes of a tensor");
-    return image;
+  static at::Tensor source_of(at::Tensor& t) {
+    auto source = lazy::own_source(t, c10::kFloat);
+    TORCH_CHECK(source.defined(), "another thread has asked for the bytes of a tensor");
+    return source;
   }
-  static at::Tensor image_of(const at::Tensor& t) {
-    auto image = held::image(t, c10::kFloat);
-    if (image.defined()) return image;
+  static at::Tensor source_of(const at::Tensor& t) {
+    auto source = lazy::source(t, c10::kFloat);
+    if (source.defined()) return source;
     return BackingView(t, /*written=*/false).get().to(c10::kBFloat16);
   }
 };
 
-// `kHeld` says which arguments must have images, `kRounded` which may: bit n for argument n.
-template <class Op, unsigned kHeld, unsigned kRounded = 0, class Signature = typename Op::schema>
-struct Narrow;
+// Sets of arguments, a bit for each.
+enum Arguments : unsigned { kNone = 0, kFirst = 1, kSecond = 2, kFirstTwo = 3 };
 
-template <class Op, unsigned kHeld, unsigned kRounded, class Result, class... Args>
-struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
+// `kLazy` says which arguments must be lazy, `kRounded` which may be.
+template <class Op, unsigned kLazy, unsigned kRounded = kNone, class Signature = typename Op::schema>
+struct OnSource;
+
+template <class Op, unsigned kLazy, unsigned kRounded, class Result, class... Args>
+struct OnSource<Op, kLazy, kRounded, Result(Args...)> {
   static Result run(Args... args) {
-    if (C10_UNLIKELY(held::any()) && !must_be_deterministic() &&
+    if (C10_UNLIKELY(lazy::exist()) && !must_be_deterministic() &&
         fit(std::index_sequence_for<Args...>(), args...)) {
       try {
-        return on_images(std::index_sequence_for<Args...>(), args...);
+        return on_sources(std::index_sequence_for<Args...>(), args...);
       } catch (const c10::Error& error) {
-        if (is_of_gpu(error)) rethrow_as_mps(error);
+        if (engine().is_device_failure(error)) engine().rethrow(error);
       }
     }
     return OnBacking<Op>::run(std::forward<Args>(args)...);  // which says what is wrong, if need be
@@ -58,7 +61,7 @@ struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
  private:
   template <size_t I, class T>
   using Passed =
-      std::conditional_t<(((kHeld | kRounded) >> I) & 1) != 0, NarrowParameter<T>, Parameter<T>>;
+      std::conditional_t<(((kLazy | kRounded) >> I) & 1) != 0, SourceParameter<T>, Parameter<T>>;
 
   template <size_t... I>
   static bool fit(std::index_sequence<I...>, const Args&... args) {
@@ -66,8 +69,8 @@ struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
   }
   template <size_t I, class T>
   static bool fits(const T& argument) {
-    if constexpr (((kHeld >> I) & 1) != 0) {
-      return held::is_held(argument, c10::kFloat);
+    if constexpr (((kLazy >> I) & 1) != 0) {
+      return lazy::is_viewed_as(argument, c10::kFloat);
     } else if constexpr (((kRounded >> I) & 1) != 0) {
       return is_mps(argument) && is_plain(argument) && argument.scalar_type() == c10::kFloat;
     } else {
@@ -76,7 +79,7 @@ struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
   }
 
   template <size_t... I>
-  static Result on_images(std::index_sequence<I...>, Args&... args) {
+  static Result on_sources(std::index_sequence<I...>, Args&... args) {
     return with(args..., Passed<I, Args>(Op::name, args)...);
   }
 
@@ -88,24 +91,28 @@ struct Narrow<Op, kHeld, kRounded, Result(Args...)> {
       (parameter.list(tensors), ...);
       scope.begin_operation(Op::name, Op::overload_name, tensors);
     }
-    const Counting not_of_mps(false);  // an image is in nobody's books
+    const Tracking untracked(false);  // a source has no buffer of the Mac's
     if constexpr (std::is_same_v<Result, at::Tensor&>) {
       Op::redispatch(backing().keys, parameter.pass()...);
       return std::get<0>(std::tie(args...));
     } else {
-      return shown(Op::redispatch(backing().keys, parameter.pass()...));
+      return viewed(Op::redispatch(backing().keys, parameter.pass()...));
     }
   }
 
-  static at::Tensor shown(at::Tensor&& result) {
+  static at::Tensor viewed(at::Tensor&& result) {
     const bool narrow = result.defined() && result.scalar_type() == c10::kBFloat16;
-    return narrow ? held::new_float(result) : new_on_mps(std::move(result));
+    return narrow ? lazy::new_float(result) : new_on_mps(std::move(result));
   }
   template <class... T>
-  static std::tuple<T...> shown(std::tuple<T...>&& results) {
-    return std::apply([](T&... result) { return std::tuple<T...>(shown(std::move(result))...); },
+  static std::tuple<T...> viewed(std::tuple<T...>&& results) {
+    return std::apply([](T&... result) { return std::tuple<T...>(viewed(std::move(result))...); },
                       results);
   }
 };
+
+// In the place of the kernels that these operators have: only a process that takes batch norms
+// lazily passes here.
+void register_lazy_operators();
 
 }  // namespace openmps

@@ -16,7 +16,9 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_ops.h>
 #include <ATen/ops/dropout_native.h>
 #include <ATen/ops/embedding_ops.h>
+#include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/layer_norm_native.h>
+#include <ATen/ops/linear_native.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/native_dropout.h>
@@ -25,13 +27,13 @@
 #include <ATen/ops/nll_loss_forward_ops.h>
 #include <ATen/ops/ones.h>
 #include <ATen/record_function.h>
-#include <torch/library.h>
 
 #include <array>
 #include <unordered_set>
 
 #include "torch_interfaces/generator.h"
 #include "engine/cuda/index_guards.h"
+#include "operators/layers.h"
 #include "engine/cuda/lazy_operators.h"
 
 namespace openmps {
@@ -80,17 +82,17 @@ class Views {
   OptionalTensor operator()(const OptionalTensor& tensor) {
     return tensor ? OptionalTensor((*this)(*tensor)) : tensor;
   }
-  // Rounded to bfloat16, if only because it is held so.
-  const Tensor& narrow(const Tensor& tensor) {
-    return images_.at(image_count_++).emplace("aten::native_batch_norm", tensor).pass();
+  // Rounded to bfloat16, if only because it is that already.
+  const Tensor& source(const Tensor& tensor) {
+    return sources_.at(source_count_++).emplace("aten::native_batch_norm", tensor).pass();
   }
 
  private:
   static constexpr size_t kMost = 8;
   std::array<std::optional<BackingView>, kMost> views_;
   size_t count_ = 0;
-  std::array<std::optional<NarrowParameter<const Tensor&>>, 2> images_;
-  size_t image_count_ = 0;
+  std::array<std::optional<SourceParameter<const Tensor&>>, 2> sources_;
+  size_t source_count_ = 0;
 };
 
 std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
@@ -106,23 +108,23 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm", "", {&input});
   }
-  const bool narrow = held::is_held(input, at::kFloat);
+  const bool is_lazy = lazy::is_viewed_as(input, at::kFloat);
   Views view;
   try {
     auto [out, mean, deviation, reserve, implementation] = [&] {
-      const Counting counting;
+      const Tracking tracking;
       const NoAlerts silent;
-      return at::_batch_norm_impl_index(narrow ? view.narrow(input) : view(input), view(weight),
+      return at::_batch_norm_impl_index(is_lazy ? view.source(input) : view(input), view(weight),
                                         view(bias), view(running_mean), view(running_variance),
                                         training, momentum, epsilon,
                                         at::globalContext().userEnabledCuDNN());
     }();
     auto saved = new_on_mps(std::move(mean));
     if (implementation != 0 && saved.defined()) remember(saved, implementation, reserve);
-    return {narrow ? held::new_float(out) : new_on_mps(std::move(out)), saved,
+    return {is_lazy ? lazy::new_float(out) : new_on_mps(std::move(out)), saved,
             new_on_mps(std::move(deviation))};
   } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
+    engine().rethrow(error);
   }
 }
 
@@ -133,7 +135,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
     double epsilon, std::array<bool, 3> wanted) {
   const auto* known = saved_mean && saved_mean->defined() ? recall(*saved_mean) : nullptr;
   if (known == nullptr) {
-    return Narrow<at::_ops::native_batch_norm_backward, 0b10, 0b01>::run(
+    return OnSource<at::_ops::native_batch_norm_backward, kSecond, kFirst>::run(
         gradient, input, weight, running_mean, running_variance, saved_mean, saved_deviation,
         training, epsilon, wanted);
   }
@@ -141,23 +143,23 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm_backward", "", {&gradient, &input});
   }
-  const bool narrow = held::is_held(input, at::kFloat);
+  const bool is_lazy = lazy::is_viewed_as(input, at::kFloat);
   Views view;
   try {
     auto [for_input, for_weight, for_bias] = [&] {
-      const Counting counting;
+      const Tracking tracking;
       const NoAlerts silent;
       return at::_batch_norm_impl_index_backward(
-          known->implementation, narrow ? view.narrow(input) : view(input),
-          narrow ? view.narrow(gradient) : view(gradient), view(weight), view(running_mean),
+          known->implementation, is_lazy ? view.source(input) : view(input),
+          is_lazy ? view.source(gradient) : view(gradient), view(weight), view(running_mean),
           view(running_variance), view(saved_mean), view(saved_deviation), training, epsilon,
           wanted, known->reserve);
     }();
-    const bool shown = narrow && for_input.defined();
-    return {shown ? held::new_float(for_input) : new_on_mps(std::move(for_input)),
+    const bool viewed = is_lazy && for_input.defined();
+    return {viewed ? lazy::new_float(for_input) : new_on_mps(std::move(for_input)),
             new_on_mps(std::move(for_weight)), new_on_mps(std::move(for_bias))};
   } catch (const c10::Error& error) {
-    rethrow_as_mps(error);
+    engine().rethrow(error);
   }
 }
 
@@ -202,8 +204,8 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, c10::SymInt paddin
   if (weight.dim() != 2 || !is_usual(weight, indices)) {
     return Embedding::run_boxed(weight, indices, std::move(padding), scale, sparse);
   }
-  const guards::Bounds rows{0, weight.size(0), 0, guards::kLowest, guards::kHighest};
-  return Embedding::run_as_given(weight, guards::index(indices, rows, {}), std::move(padding),
+  const IndexBounds rows{0, weight.size(0), 0, kLowestIndex, kHighestIndex};
+  return Embedding::run_as_given(weight, checked_indices(indices, rows, {}), std::move(padding),
                                  scale, sparse);
 }
 
@@ -216,9 +218,9 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
       !is_usual(self, target)) {
     return Loss::run_boxed(self, target, weight, reduction, std::move(ignored));
   }
-  static const guards::Says says{"Target ", " is out of bounds.", ""};
-  const guards::Bounds classes{0, self.size(1), ignored.expect_int()};
-  return Loss::run_as_given(self, guards::index(target, classes, says), weight, reduction,
+  static const IndexErrorText text{"Target ", " is out of bounds.", ""};
+  const IndexBounds classes{0, self.size(1), ignored.expect_int()};
+  return Loss::run_as_given(self, checked_indices(target, classes, text), weight, reduction,
                             std::move(ignored));
 }
 
@@ -239,16 +241,49 @@ Tensor layer_norm(const Tensor& input, c10::SymIntArrayRef shape, const Optional
   if (at_once) {
     Views view;
     try {
-      const Counting counting;
+      const Tracking tracking;
       const NoAlerts silent;
       const at::AutoDispatchBelowADInplaceOrView no_gradients;
       return new_on_mps(std::get<0>(at::_ops::native_layer_norm::redispatch(
           backing().keys, view(input), shape, view(weight), view(bias), epsilon)));
     } catch (const c10::Error& error) {
-      if (is_of_gpu(error)) rethrow_as_mps(error);
+      if (engine().is_device_failure(error)) engine().rethrow(error);
     }
   }
   return at::native::layer_norm_symint(input, shape, weight, bias, epsilon, use_cudnn);
+}
+
+// ---- linear in one step instead of one for each operator that it is made of
+
+// Whether nothing is to be said about such a product, on a Mac.
+bool is_plain_product(const Tensor& input, const Tensor& weight) {
+  const auto dtypes = mask_of(input) | mask_of(weight);
+  return is_mps(input) && is_mps(weight) && input.dtype() == weight.dtype() && weight.dim() == 2 &&
+         is_plain(input) && is_plain(weight) && (dtypes & OnBacking<at::_ops::addmm>::watched) == 0;
+}
+
+Tensor linear_at_once(const Tensor& input, const Tensor& weight, const OptionalTensor& bias) {
+  check_linear(input, weight, bias);
+  const bool has_bias = bias && bias->defined();
+  if (!is_plain_product(input, weight) || (has_bias && bias->dtype() != input.dtype())) {
+    return at::native::linear(input, weight, bias);
+  }
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) {
+    scope.begin_operation("aten::linear", "", {&input, &weight});
+  }
+  const BackingView x(input);
+  const BackingView w(weight);
+  std::optional<BackingView> b;
+  if (has_bias) b.emplace(*bias);
+  try {
+    const Tracking tracking;
+    const NoAlerts silent;
+    return new_on_mps(at::native::linear(x.get(), w.get(), b ? b->get() : Tensor()));
+  } catch (const c10::Error& error) {
+    if (engine().is_device_failure(error)) engine().rethrow(error);
+  }
+  return at::native::linear(input, weight, bias);  // whose operators say what is wrong
 }
 
 // ---- an optimizer's step: hundreds of tensors in each list
@@ -309,25 +344,22 @@ void add_to_each(at::TensorList tensors, const at::Scalar& number) {
 }
 
 template <class Op>
-void run_on_backing(torch::Library& library) {
+void run_typed(Registrar& registrar) {
   const std::string overload = Op::overload_name;
   const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
-  library.impl(name.c_str(), &OnBacking<Op>::run);
+  registrar.impl(name, &OnBacking<Op>::run);
 }
 
 }  // namespace
 
-void register_gpu_operators() {
-  // Registrations last as long as their library objects: these live for ever.
-  auto& m =
-      *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
-  // What attention.cpp chooses among.
-  run_on_backing<at::_ops::_scaled_dot_product_flash_attention>(m);
-  run_on_backing<at::_ops::_scaled_dot_product_flash_attention_backward>(m);
-  run_on_backing<at::_ops::_scaled_dot_product_efficient_attention>(m);
-  run_on_backing<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
-  run_on_backing<at::_ops::_scaled_dot_product_cudnn_attention>(m);
-  run_on_backing<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
+void register_cuda_operators(Registrar& m) {
+  // What engine/cuda/attention.cpp chooses among.
+  run_typed<at::_ops::_scaled_dot_product_flash_attention>(m);
+  run_typed<at::_ops::_scaled_dot_product_flash_attention_backward>(m);
+  run_typed<at::_ops::_scaled_dot_product_efficient_attention>(m);
+  run_typed<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
+  run_typed<at::_ops::_scaled_dot_product_cudnn_attention>(m);
+  run_typed<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
   m.impl("native_batch_norm", batch_norm);
   m.impl("native_batch_norm_backward", batch_norm_backward);
   m.impl("embedding", embedding);
@@ -336,14 +368,10 @@ void register_gpu_operators() {
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
   m.impl("_foreach_add_.Scalar", add_to_each);
-  run_on_backing<at::_ops::native_dropout_backward>(m);
-  m.impl("dropout", dropout);
-  m.impl("layer_norm", layer_norm);
-  auto& autograd = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMPS,
-                                       __FILE__, __LINE__);
-  // Made of other operators, these record their own gradients.
-  autograd.impl("dropout", dropout);
-  autograd.impl("layer_norm", layer_norm);
+  run_typed<at::_ops::native_dropout_backward>(m);
+  m.impl("linear", linear_at_once);
+  m.impl_with_autograd("dropout", dropout);
+  m.impl_with_autograd("layer_norm", layer_norm);
 }
 
 }  // namespace openmps

@@ -1,9 +1,12 @@
-// Operators for which the CUDA engine has better than the general kernel, or a Mac's detour through
-// several others.
+// What CUDA does at once, where PyTorch makes choices for mps that cost a GPU dear: cuDNN's batch
+// norms, dropout, linear, layer norm, optimizer steps; and indices that every network has, looked at
+// without a stack.
 #pragma once
+
+#include "engine/registrar.h"
 
 namespace openmps {
 
-void register_gpu_operators();
+void register_cuda_operators(Registrar& registrar);
 
 }  // namespace openmps

@@ -1,0 +1,50 @@
+// Registers kernels for mps at activation. Whoever comes first for an operator stays: the engine,
+// then operators/; what is left has the boxed kernel (dispatch/boxed.h).
+#pragma once
+
+#include <torch/library.h>
+
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+namespace openmps {
+
+class Registrar {
+ public:
+  // `name` is "add.Tensor" or "aten::add.Tensor".
+  template <class Function>
+  void impl(const std::string& name, Function&& function) {
+    if (taken_.insert(without_namespace(name)).second) {
+      library_.impl(name.c_str(), std::forward<Function>(function));
+    }
+  }
+
+  // For operators that are made of others and record their own gradients.
+  template <class Function>
+  void impl_with_autograd(const std::string& name, const Function& function) {
+    impl(name, function);
+    autograd_.impl(name.c_str(), function);
+  }
+  template <class Function>
+  void impl_autograd(const std::string& name, const Function& function) {
+    autograd_.impl(name.c_str(), function);
+  }
+
+ private:
+  static std::string without_namespace(const std::string& name) {
+    const auto colons = name.find("::");
+    return colons == std::string::npos ? name : name.substr(colons + 2);
+  }
+
+  static torch::Library& new_library(c10::DispatchKey key) {
+    // Registrations last as long as their library object: these live for ever.
+    return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+  }
+
+  torch::Library& library_ = new_library(c10::DispatchKey::MPS);
+  torch::Library& autograd_ = new_library(c10::DispatchKey::AutogradMPS);
+  std::unordered_set<std::string> taken_;
+};
+
+}  // namespace openmps
