@@ -4,6 +4,7 @@ import gc
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 from .agreement import assert_matches
 
@@ -254,3 +255,50 @@ def test_a_shader_that_writes_to_a_lazy_clone_leaves_the_other_alone():
     library.one(clone)
     assert table.tolist() == [0] * 5
     assert clone.tolist() == [1] * 5
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.sinh(),  # through the boxed kernel
+        lambda x: x * 2,
+        lambda x: torch.cat([x, x]),
+        lambda x: x.sum().item(),
+        lambda x: torch.stack([x, x]).unbind(),
+        lambda x: x.new_empty(0).sinh(),
+    ],
+)
+def test_reading_a_lazy_clone_copies_nothing(read) -> None:
+    table = torch.arange(6.0, device="mps").reshape(2, 3)
+    clone = torch._lazy_clone(table)
+    read(clone)
+    assert torch._C._is_cow_tensor(clone)
+    assert torch._C._is_cow_tensor(table)
+
+
+def test_a_lazy_clone_of_nothing_is_lazy() -> None:
+    table = torch.empty(0, 3, device="mps")
+    clone = torch._lazy_clone(table)
+    assert torch._C._is_cow_tensor(clone)
+    clone.resize_(2, 3).fill_(1)
+    assert clone.cpu().equal(torch.ones(2, 3))
+    assert table.shape == (0, 3)
+
+
+def test_out_that_is_also_read_writes_to_no_other_clone() -> None:
+    table = torch.arange(6.0, device="mps")
+    clone = torch._lazy_clone(table)
+    torch.sinh(clone, out=clone)
+    assert table.cpu().equal(torch.arange(6.0))
+    assert clone.cpu().equal(torch.arange(6.0).sinh())
+
+
+def test_running_statistics_that_are_lazy_clones_write_to_no_other() -> None:
+    mean = torch.zeros(2, device="mps")
+    variance = torch.ones(2, device="mps")
+    clones = torch._lazy_clone(mean), torch._lazy_clone(variance)
+    data = torch.arange(12.0, device="mps").reshape(2, 2, 3)
+    F.batch_norm(data, *clones, training=True)
+    assert mean.cpu().equal(torch.zeros(2))
+    assert variance.cpu().equal(torch.ones(2))
+    assert not clones[0].cpu().equal(mean.cpu())

@@ -175,6 +175,17 @@ EXPLAINED = [
         "gradients through a matrix that lies by rows, or through another product",
     ),
     Explanation(
+        _names("any", "all"),
+        "accepted",
+        "several dimensions with out= are no kernel on a Mac: a result is copied there",
+        text="only supports bool tensor for result",
+    ),
+    Explanation(
+        _names("max_pool1d"),
+        "stride",
+        "on a Mac it pools planes, and keeps channels last",
+    ),
+    Explanation(
         _names("scaled_dot_product_attention"),
         "stride",
         "with gradients a Mac computes the plain formula",

@@ -104,7 +104,7 @@ at::Tensor Call::add(const at::Tensor& argument, bool written) {
   at::Tensor view;
   if (is_plain(argument)) {
     if (!written) view = lazy_source(argument);
-    if (!view.defined()) view = backing_view(argument);
+    if (!view.defined()) view = backing_view(argument, written);
     storages_.push_back({argument.storage(), view.storage()});
   } else {
     // Some kernels write through a result's parts and resize them, others put new ones in.

@@ -23,7 +23,7 @@ using torch::jit::Stack;
 
 // On the CPU, whichever engine holds the bytes, and without waiting as the program would.
 Tensor on_host(const Tensor& tensor) {
-  return is_mps(tensor) ? backing_view(tensor).to(c10::kCPU) : tensor;
+  return is_mps(tensor) ? backing_view(tensor, /*written=*/false).to(c10::kCPU) : tensor;
 }
 
 // `host` where `original` is, also without waiting.

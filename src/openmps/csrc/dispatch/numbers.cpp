@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/_cdist_forward.h>
 #include <ATen/ops/atan2.h>
 #include <ATen/ops/cat.h>
@@ -42,7 +43,9 @@ void give(Stack* stack, size_t first, size_t count, const Tensor& result) {
   Tensor out = has_out ? stack->at(first + count).toTensor() : result;
   stack->resize(first);
   if (has_out) {
-    if (out.sizes() != result.sizes()) out.resize_(result.sizes());
+    TORCH_CHECK(is_mps(out), "Expected out tensor to be on ", kMpsDevice, ", but found ",
+                out.device(), " instead");
+    at::native::resize_output(out, result.sizes());
     out.copy_(result);
   }
   stack->emplace_back(std::move(out));

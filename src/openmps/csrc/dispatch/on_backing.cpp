@@ -36,15 +36,16 @@ void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, siz
   }
 }
 
-// Before its source is lent to an argument that is only read, and is the same tensor.
-[[gnu::cold]] void give_bytes_to_written(const std::vector<c10::Argument>& arguments,
+// What is written gets bytes of its own before an argument that is only read, and may be the same
+// tensor, is given what it shares with others.
+void give_bytes_to_written(const std::vector<c10::Argument>& arguments,
                                          const torch::jit::Stack& stack, size_t first) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto& value = stack[first + i];
     const auto* alias = arguments[i].alias_info();
     if (alias == nullptr || !alias->isWrite() || !value.isTensor()) continue;
     const auto& tensor = value.toTensor();
-    if (is_mps(tensor) && tensor.has_storage()) write_lazy_bytes(tensor.storage());
+    if (is_mps(tensor) && tensor.has_storage()) give_own_bytes(tensor.storage());
   }
 }
 
@@ -57,7 +58,7 @@ void run_on_backing(const OperatorHandle& op, DispatchKey functionality, torch::
 
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
-  if (lazy_bytes_exist()) give_bytes_to_written(arguments, *stack, first);
+  give_bytes_to_written(arguments, *stack, first);
   Call call(schema.name());
   bool elsewhere = false;  // a factory-like operator that was told to answer on another device
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -105,7 +105,7 @@ struct Parameter<const at::ITensorListRef&> {
     for (const at::Tensor& t : list) {
       if (!is_mps(t) && t.defined()) check_same_device(op, t, false);
       originals.push_back(t);
-      views.push_back(is_mps(t) ? backing_view(t) : t);
+      views.push_back(is_mps(t) ? backing_view(t, /*written=*/false) : t);
     }
     passed = at::ITensorListRef(at::TensorList(views.data(), views.size()));
   }

@@ -91,7 +91,7 @@ at::Scalar local_scalar_dense(const Tensor& self) {
   raise_report_by_now();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kCopy)) scope.begin_reading(self);
-  BackingView from(self);
+  const BackingView from(self, /*written=*/false);
   return at::_local_scalar_dense(from.get());
 }
 

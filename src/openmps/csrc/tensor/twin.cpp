@@ -132,7 +132,10 @@ StorageImpl* twin_of(const StorageImpl& mps) noexcept {
 bool make_shareable(StorageImpl& mps) {
   auto& data = mps._mutable_data_ptr_no_checks();
   if (data.get_deleter() != &release_twin) return true;  // PyTorch looks at it
-  if (data.get() == nullptr) return false;
+  if (data.get() == nullptr) {  // no bytes: nothing for a twin to own
+    data = c10::DataPtr(nullptr, kMpsDevice);
+    return true;
+  }
   {
     const std::lock_guard guard(shareable().lock);
     auto* twin = static_cast<StorageImpl*>(data.get_context());
@@ -158,6 +161,12 @@ c10::Storage backing_storage(const c10::Storage& mps, bool written) {
       bytes, new c10::Storage(mps), [](void* owner) { delete static_cast<c10::Storage*>(owner); },
       backing().device);
   return new_storage(mps.nbytes(), std::move(borrowed), backing_allocator(), /*resizable=*/false);
+}
+
+void give_own_bytes(const c10::Storage& mps) {
+  write_lazy_bytes(mps);
+  const bool is_shared = twin_of(*mps.unsafeGetStorageImpl()) == nullptr;
+  if (is_shared && mps.nbytes() != 0) mps.mutable_data();
 }
 
 c10::Storage mps_storage(c10::Storage twin) {

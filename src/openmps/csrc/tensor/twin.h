@@ -24,6 +24,9 @@ bool make_shareable(c10::StorageImpl& mps);
 // If it is written to, what shares its bytes has its own from then on.
 c10::Storage backing_storage(const c10::Storage& mps, bool written = true);
 
+// Before somebody writes who does not say so: what shares its bytes keeps them.
+void give_own_bytes(const c10::Storage& mps);
+
 // A new mps storage whose twin is `twin`.
 c10::Storage mps_storage(c10::Storage twin);
 

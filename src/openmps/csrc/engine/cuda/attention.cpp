@@ -103,11 +103,11 @@ Tensor fused_inference_attention_on_cuda(const AttentionInputs& in) {
     scope.begin_operation("aten::_scaled_dot_product_attention_math_for_mps", "",
                           {&in.query, &in.key, &in.value});
   }
-  const BackingView q(in.query);
-  const BackingView k(in.key);
-  const BackingView v(in.value);
+  const BackingView q(in.query, /*written=*/false);
+  const BackingView k(in.key, /*written=*/false);
+  const BackingView v(in.value, /*written=*/false);
   std::optional<BackingView> b;
-  if (in.bias) b.emplace(*in.bias);
+  if (in.bias) b.emplace(*in.bias, /*written=*/false);
   const at::AutoDispatchBelowADInplaceOrView no_gradients;  // it may be called by its own name
   try {
     const Tracking tracking;

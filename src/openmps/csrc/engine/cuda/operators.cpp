@@ -108,6 +108,11 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm", "", {&input});
   }
+  if (training) {  // its kernels write these
+    for (const auto* statistics : {&running_mean, &running_variance}) {
+      if (*statistics && is_mps(**statistics)) give_own_bytes((*statistics)->storage());
+    }
+  }
   const bool is_lazy = lazy::is_viewed_as(input, at::kFloat);
   Views view;
   try {
@@ -272,10 +277,10 @@ Tensor linear_at_once(const Tensor& input, const Tensor& weight, const OptionalT
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::linear", "", {&input, &weight});
   }
-  const BackingView x(input);
-  const BackingView w(weight);
+  const BackingView x(input, /*written=*/false);
+  const BackingView w(weight, /*written=*/false);
   std::optional<BackingView> b;
-  if (has_bias) b.emplace(*bias);
+  if (has_bias) b.emplace(*bias, /*written=*/false);
   try {
     const Tracking tracking;
     const NoAlerts silent;
