@@ -2,17 +2,20 @@
 
 That list takes batch norms in float32. CUDA's does not, which halves the bytes that a convolutional
 network moves. On a GPU they are float32 to the program, and bfloat16 in memory until somebody asks
-for the bytes (csrc/held.h); people can also ask for a Mac's precision, or for CUDA's dtypes.
+for the bytes (csrc/engine/cuda/); people can also ask for a Mac's precision, or for CUDA's dtypes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 _registered: list[Any] = []  # an override lasts as long as its library object
 
 
-def take_batch_norms(core: Any, how: str) -> None:
+def take_batch_norms(core: Core, how: str) -> None:
     """`how` is mac, narrow or cuda."""
     if how == "narrow":
         core.narrow_autocast(True)
