@@ -58,10 +58,10 @@ set the same for one program, and for the processes that it starts.
 _FILES = """
 ## Where files go, and what if they cannot
 
-What is built lies in `OPENMPS_CACHE_DIR`, else in `$XDG_CACHE_HOME/openmps`, else in
-`~/.cache/openmps`. Whoever may write there can run code as you, so nobody else is allowed to write
-to what openmps makes, whatever the umask. A cache that has what is needed is read without a lock
-and without a write: build it into an image, and run the image as any user, read-only. `openmps
+Built files are in `OPENMPS_CACHE_DIR`, else in `$XDG_CACHE_HOME/openmps`, else in
+`~/.cache/openmps`. Who can write there can run code as you, so only you may write to the files that
+openmps creates, whatever the umask. A cache that has everything needed is read without a lock and
+without a write: it can be part of a container image that runs as any user, read-only. `openmps
 doctor` names the folder and says whether it can be written to.
 
 """

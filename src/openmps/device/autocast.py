@@ -7,12 +7,15 @@ for the bytes (csrc/engine/cuda/lazy_bfloat16.h); people can also ask for a Mac'
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 _registered: list[Any] = []  # an override lasts as long as its library object
 
 
-def take_batch_norms(core: Any, how: str) -> None:
+def take_batch_norms(core: Core, how: str) -> None:
     """`how` is mac, narrow or cuda."""
     if how == "narrow":
         core.narrow_autocast(True)

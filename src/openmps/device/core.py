@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from openmps import settings
 from openmps.build.artifact import find_or_build
@@ -20,6 +20,9 @@ from openmps.build.key import build_key
 from openmps.build.loading import load_built
 from openmps.build.store import user_store
 from openmps.errors import CompileError, CompilerNotFound, OpenmpsError
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 MODULE = "openmps_core"
 OLDEST_TORCH, NEWEST_TORCH = (2, 11), (2, 15)  # of those that the tests ran with
@@ -174,9 +177,9 @@ def _units(sources: list[Path]) -> list[list[Path]]:
     return list(halves)
 
 
-def load() -> ModuleType:
+def load() -> Core:
     """Loads the core into this process. Everything it registers with torch stays for good."""
-    return load_built(build, _load)
+    return cast("Core", load_built(build, _load))
 
 
 def _load(library: Path) -> ModuleType:

@@ -13,8 +13,7 @@ import platform
 import re
 import warnings
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openmps import settings
 from openmps.build.artifact import find_or_build
@@ -26,6 +25,9 @@ from openmps.device.core import SOURCES, Torch
 from openmps.errors import OpenmpsError
 from openmps.shader.extension import ExtensionShaders
 
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
+
 _LIBRARY = "libopenmps_metal.so"
 _SOURCE = SOURCES.parent / "csrc_metal" / "shader_library.cpp"
 _INTERFACE = SOURCES / "metal" / "metal.h"
@@ -35,7 +37,7 @@ _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-D_GLIBCXX_USE_C
 _loaded: list[Any] = []  # what C++ keeps pointers to
 
 
-def connect(core: ModuleType, torch: Torch) -> None:
+def connect(core: Core, torch: Torch) -> None:
     """Gives this process the classes. Call after torch.mps.compile_shader works."""
     try:
         library = load_built(functools.partial(build, torch), _load)

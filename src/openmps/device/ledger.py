@@ -17,17 +17,20 @@ import sysconfig
 import threading
 import time
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from openmps import settings
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 15.0
 
 
-def start_if_asked(core: ModuleType, torch: Path, engine: str, mac: str) -> None:
+def start_if_asked(core: Core, torch: Path, engine: str, mac: str) -> None:
     folder = settings.RECORD.read()
     if folder:
         about = {"engine": engine, "mac": mac}
@@ -35,7 +38,7 @@ def start_if_asked(core: ModuleType, torch: Path, engine: str, mac: str) -> None
 
 
 class _Recorder:
-    def __init__(self, core: ModuleType, folder: Path, about: dict[str, str]) -> None:
+    def __init__(self, core: Core, folder: Path, about: dict[str, str]) -> None:
         self._core = core
         self._process = os.getpid()
         self._file = folder / f"{self._process}.json"

@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from openmps.device import streams
 from openmps.device.trace import Tracer
 from openmps.mac.chips import Mac
 from openmps.shader import capture
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 
 class Patch(NamedTuple):
@@ -22,7 +24,7 @@ class Patch(NamedTuple):
     why: str
 
 
-def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
+def patches(core: Core, mac: Mac, engine: str) -> list[Patch]:
     import torch
     from torch.utils import _cpp_embed_headers
 
@@ -86,7 +88,7 @@ def patches(core: ModuleType, mac: Mac, engine: str) -> list[Patch]:
     return table
 
 
-def _determinism(core: ModuleType, bindings: Any) -> list[Patch]:
+def _determinism(core: Core, bindings: Any) -> list[Patch]:
     """Of torch.use_deterministic_algorithms: a Mac and CUDA alert at different operators."""
     why = "the process has one switch, which CUDA's kernels ask; a Mac's alerts need another"
     only_warns = bindings._get_deterministic_algorithms_warn_only
@@ -152,7 +154,7 @@ def apply(table: list[Patch]) -> None:
 
 
 def _shader_compiler(
-    core: ModuleType, mac: Mac, engine: str, watch_launches: Callable[[], None]
+    core: Core, mac: Mac, engine: str, watch_launches: Callable[[], None]
 ) -> Callable[[str], Any]:
     def compile_here(source: str) -> Any:
         watch_launches()

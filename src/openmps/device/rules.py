@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from openmps.build.key import build_key
@@ -15,6 +14,7 @@ from openmps.mac.chips import Mac
 
 if TYPE_CHECKING:
     from openmps.device.core import Torch
+    from openmps.device.core_interface import Core
     from openmps.mac.operators import Operators
 
 _FACTS = Path(__file__).parent.parent / "mac"
@@ -28,7 +28,7 @@ _NOT_STRICT = (
 )
 
 
-def hand_over(core: ModuleType, torch: Torch, mac: Mac, engine: str, strict: bool) -> None:
+def hand_over(core: Core, torch: Torch, mac: Mac, engine: str, strict: bool) -> None:
     """Activates the core as `mac`."""
     if not strict:
         warnings.warn(_NOT_STRICT, stacklevel=5)

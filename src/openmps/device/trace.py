@@ -12,13 +12,15 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openmps import settings
 from openmps.errors import SettingError
 from openmps.shader import launches
 from openmps.shader.launches import Launch
+
+if TYPE_CHECKING:
+    from openmps.device.core_interface import Core
 
 # What a Mac's signposts are called.
 _INTERVALS = {
@@ -55,7 +57,7 @@ class Tracer:
 
     def __init__(
         self,
-        core: ModuleType,
+        core: Core,
         start: Callable[[str, bool], None],
         stop: Callable[[], None],
     ) -> None:
