@@ -3,7 +3,6 @@
 
 #include <torch/library.h>
 
-
 #include "dispatch/determinism.h"
 #include "dispatch/fallback.h"
 #include "dispatch/on_backing.h"
@@ -70,7 +69,8 @@ ResultLayout layout_of(const std::string& op) {
 
 }  // namespace
 
-void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rules, torch::jit::Stack* stack) {
+void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rules,
+                    torch::jit::Stack* stack) {
   const auto* rules = operator_rules.dtypes;
   const auto check = operator_rules.check;
   const auto& schema = op.schema();
@@ -79,7 +79,8 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
                           ? stack->at(first).toTensor().suggest_memory_format()
                           : c10::MemoryFormat::Contiguous;
   const auto on_backing = [&] {
-    if (operator_rules.deterministic != nullptr && must_be_deterministic() && operator_rules.deterministic(stack)) {
+    if (operator_rules.deterministic != nullptr && must_be_deterministic() &&
+        operator_rules.deterministic(stack)) {
       return;
     }
     if (operator_rules.repair != nullptr && (is_strict() || engine().checks_indices_first())) {
@@ -198,7 +199,8 @@ class ByName {
     library->impl(full.c_str(), std::move(kernel));
   }
 
-  // What a Mac has and the engine's device has not (CUDA: histograms), and what is not made of other operators.
+  // What a Mac has and the engine's device has not (CUDA: histograms), and what is not made of
+  // other operators.
   bool is_known_to_cpu_only(const OperatorHandle& op) const {
     if (mps_ != DispatchKey::MPS) return false;
     for (const auto composite :
@@ -218,8 +220,8 @@ class ByName {
 
 OperatorRules rules_of_operator(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
-  return {dtype_rules_of(op),   check_for(name), repair_for(name), engine().deterministic_kernel(op),
-          numbers_of(op), layout_of(op)};
+  return {dtype_rules_of(op), check_for(name), repair_for(name), engine().deterministic_kernel(op),
+          numbers_of(op),     layout_of(op)};
 }
 
 OperatorRules rules_of_operator(const c10::OperatorName& op) {

@@ -8,6 +8,7 @@
 
 #include "dispatch/call.h"
 #include "mac/mac.h"
+#include "mac/waits.h"
 #include "engine/reports.h"
 
 namespace openmps {
@@ -21,9 +22,7 @@ const IValue& named(const FunctionSchema& schema, const IValue* arguments, const
   return arguments[static_cast<size_t>(*schema.argumentIndexWithName(name))];
 }
 
-bool macos_before(unsigned major, unsigned minor) {
-  return mac().macos_major < major || (mac().macos_major == major && mac().macos_minor < minor);
-}
+bool macos_before(unsigned major, unsigned minor) { return !macos_at_least(major, minor); }
 
 // Rows that are padded so make Apple's kernel read beyond their end; PyTorch then takes its own.
 void warn_mm(const Tensor& a, const Tensor& b) {
@@ -199,7 +198,7 @@ void check_index(const FunctionSchema&, IValue* arguments) {
   for (const auto& index : optional_tensors(arguments[1])) {
     if (!index || !index->defined()) continue;
     ++given;
-    if (index->scalar_type() == c10::kBool) raise_report_by_now();  // it counts what is selected
+    if (is_mask(index->scalar_type())) raise_report_by_now();  // it counts what is selected
   }
   TORCH_CHECK(given <= 16,
               "Current limit allows up to 16 indices to be used in MPS indexing kernels");
@@ -378,11 +377,6 @@ const std::unordered_map<std::string, Check> kChecks = {
     {"aten::scatter_", check_bound},
     {"aten::scatter_add", check_bound},
     {"aten::scatter_add_", check_bound},
-    {"aten::nonzero", wait},
-    {"aten::masked_select", wait},
-    {"aten::_unique2", wait},
-    {"aten::unique_consecutive", wait},
-    {"aten::unique_dim", wait},
     {"aten::isin", check_isin},
     {"aten::sort", make_stable},
     {"aten::repeat_interleave", check_repeat_interleave},
@@ -403,7 +397,8 @@ const std::unordered_map<std::string, Check> kChecks = {
 
 Check check_for(const std::string& op) {
   const auto found = kChecks.find(op);
-  return found == kChecks.end() ? nullptr : found->second;
+  if (found != kChecks.end()) return found->second;
+  return waits_for_device(op) ? &wait : nullptr;
 }
 
 DtypeMask dtypes_to_check(const std::string& op) {

@@ -44,7 +44,8 @@ bool is_silent(const IndexErrorText& text) { return text.before.empty() && text.
 
 // Whether `index` holds values outside [low, high); then it gets `instead` in the place of all of
 // them, and the first is reported.
-bool repair_on_host(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text, int64_t instead) {
+bool repair_on_host(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text,
+                    int64_t instead) {
   const auto host = on_host(index);
   const auto wrong = (host < low).logical_or(host >= high);
   const auto found = host.masked_select(wrong);
@@ -86,9 +87,9 @@ bool repair_dimension(Stack& arguments, const char* name, int64_t instead) {
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
   const auto size = self.dim() == 0 ? 1 : self.size(dim);
   const auto which = has_dense_layout(self, index, dim) ? std::string() : c10::str(" ", dim);
-  const IndexErrorText text = {c10::str(name, ": index "),
-                       c10::str(" is out of bounds for dimension", which, " with size ", size),
-                               ""};
+  const IndexErrorText text = {
+      c10::str(name, ": index "),
+      c10::str(" is out of bounds for dimension", which, " with size ", size), ""};
   if (!repair(index, 0, size, text, instead)) return false;
   arguments[2] = index;
   return true;
@@ -100,7 +101,8 @@ bool repair_scatter(Stack& arguments) { return repair_dimension(arguments, "scat
 // checked first that would cost every call a copy: there it gives the nearest row.
 bool repair_gather(Stack& arguments) {
   const auto self = arguments[0].toTensor();
-  if (self.dim() == 0 || engine().checks_indices_first()) return repair_dimension(arguments, "gather", 0);
+  if (self.dim() == 0 || engine().checks_indices_first())
+    return repair_dimension(arguments, "gather", 0);
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
   if (!repair_dimension(arguments, "gather", self.size(dim))) return false;
   auto row = self.sizes().vec();
@@ -183,15 +185,15 @@ bool repair_unpool(Stack& arguments) {
   if (!is_index(index)) return false;
   int64_t volume = 1;
   for (const auto size : arguments[2].toDimVector()) volume *= size;
-  const IndexErrorText text = {"Found an invalid max index: ",
-                               c10::str(" (size_prod is ", volume, ")"), ""};
+  const IndexErrorText text = {
+      "Found an invalid max index: ", c10::str(" (size_prod is ", volume, ")"), ""};
   if (!repair(index, 0, volume, text)) return false;
   arguments[1] = index;
   return true;
 }
 
-// Operators whose kernels raise at once where they can. Where indices are checked first they cannot:
-// a CUDA kernel would end the process.
+// Operators whose kernels raise at once where they can. Where indices are checked first they
+// cannot: a CUDA kernel would end the process.
 
 bool repair_plain_dimension(Stack& arguments) {
   const auto self = arguments[0].toTensor();

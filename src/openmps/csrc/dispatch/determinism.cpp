@@ -87,7 +87,8 @@ void NoAlerts::end() noexcept { c10::WarningUtils::set_warning_handler(before_);
 
 void set_deterministic(bool wanted, bool only_warn) {
   g_only_warn = only_warn;
-  at::globalContext().setDeterministicAlgorithms(wanted, only_warn || engine().has_alerts_of_its_own());
+  at::globalContext().setDeterministicAlgorithms(wanted,
+                                                 only_warn || engine().has_alerts_of_its_own());
 }
 
 bool alerts_only_warn() { return g_only_warn; }

@@ -39,7 +39,7 @@ void hand_over_generator(const OperatorHandle& op, torch::jit::Stack* stack, siz
 // What is written gets bytes of its own before an argument that is only read, and may be the same
 // tensor, is given what it shares with others.
 void give_bytes_to_written(const std::vector<c10::Argument>& arguments,
-                                         const torch::jit::Stack& stack, size_t first) {
+                           const torch::jit::Stack& stack, size_t first) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto& value = stack[first + i];
     const auto* alias = arguments[i].alias_info();

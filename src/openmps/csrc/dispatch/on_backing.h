@@ -1,5 +1,5 @@
-// Runs an operator on the same bytes, on the engine's device. Boxed, so that one function serves all
-// operators of all libraries, aten and custom ones alike.
+// Runs an operator on the same bytes, on the engine's device. Boxed, so that one function serves
+// all operators of all libraries, aten and custom ones alike.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -197,7 +197,7 @@ struct OnBacking<Op, Result(Args...)> {
   }
 
   // What the Mac says about this operator; set at activation.
-  static inline DtypeMask watched = 0;  // dtypes that need the general kernel
+  static inline DtypeMask watched = 0;    // dtypes that need the general kernel
   static inline bool may_repair = false;  // whether an error is looked at again, by that kernel
 
  private:

@@ -31,9 +31,7 @@ class AcceleratorEngine : public Engine {
   at::Generator new_generator() override;
 
  protected:
-  c10::impl::VirtualGuardImpl guard() const {
-    return c10::impl::VirtualGuardImpl(device().type());
-  }
+  c10::impl::VirtualGuardImpl guard() const { return c10::impl::VirtualGuardImpl(device().type()); }
 };
 
 }  // namespace openmps

@@ -82,6 +82,11 @@ void Engine::check_assertion(const at::Tensor&, const std::string&) {
   TORCH_INTERNAL_ASSERT(false, name(), " does not check assertions first");
 }
 
+void Engine::take_batch_norms_lazily(bool on) {
+  TORCH_CHECK(!on, "the ", name(), " engine has no float32 that is held in bfloat16; set ",
+              "OPENMPS_AUTOCAST to mac");
+}
+
 at::Tensor Engine::fused_inference_attention(const AttentionInputs&) {
   TORCH_INTERNAL_ASSERT(false, name(), " has no such attention");
 }

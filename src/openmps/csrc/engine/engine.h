@@ -138,6 +138,9 @@ class Engine {
     return nullptr;
   }
   virtual at::Generator new_generator() = 0;
+  // Whether float32 that batch norms give under autocast is bfloat16 in memory until somebody asks
+  // for its bytes (OPENMPS_AUTOCAST=narrow).
+  virtual void take_batch_norms_lazily(bool on);
 
   // ---- where the device's kernels differ from a Mac's, and what is done about it
 

@@ -91,8 +91,8 @@ void add_widening(const std::string& op, Widening widening) {
   rules.widenings.push_back(widening);
 }
 
-void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
-             size_t first) {
+void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema,
+             const torch::jit::Stack& stack, size_t first) {
   DtypeMask seen = 0;
   std::optional<ScalarType> leading;
   bool dense = true;

@@ -55,8 +55,8 @@ void add_refusal(const std::string& op, Refusal refusal);
 void add_widening(const std::string& op, Widening widening);
 
 // Throws what the Mac throws if it refuses these arguments, which stand on the stack from `first`.
-void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema, const torch::jit::Stack& stack,
-             size_t first);
+void enforce(const DtypeRules& rules, const c10::FunctionSchema& schema,
+             const torch::jit::Stack& stack, size_t first);
 
 // In the ledger, unless it follows from float64, whose arrival is there already.
 void record_refusal(const std::string& op, const c10::Error& error);

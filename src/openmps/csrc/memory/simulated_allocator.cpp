@@ -16,9 +16,6 @@
 namespace openmps::memory {
 namespace {
 
-constexpr double kHighWatermark = 1.7;
-constexpr double kLowWatermark = 1.4;
-
 struct Books {
   SpinLock lock;
   std::unique_ptr<Pools> pools;

@@ -1,6 +1,6 @@
-// This process's pools (pools.h) behind one lock, and the figures that torch.mps and
-// torch.accelerator ask for. Opened at the first question, which reads and checks the
-// PYTORCH_MPS_* variables; so a wrong one is told there, every time, as on a Mac.
+// The model of a Mac's allocator in this process: its pools (pools.h) behind one lock, and the
+// figures that torch.mps and torch.accelerator ask for. Opened at the first question, which reads
+// and checks the PYTORCH_MPS_* variables; so a wrong one is told there, every time, as on a Mac.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

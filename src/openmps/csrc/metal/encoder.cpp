@@ -159,7 +159,7 @@ void MetalEncoder::set_tensors(at::TensorIteratorBase& iter) {
       set(i, tensor);
       continue;
     }
-    // Where its bytes are only now written (held.h), they lie elsewhere.
+    // Where its bytes are only now written (tensor/lazy_bytes.h), they lie elsewhere.
     tensor.storage().mutable_data();
     engine().move_for_shaders(tensor.storage());
     const auto* begin = static_cast<const char*>(tensor.storage().mutable_data());

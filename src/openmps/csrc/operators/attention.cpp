@@ -25,6 +25,7 @@
 #include <limits>
 
 #include "engine/engine.h"
+#include "mac/mac.h"
 #include "mac/rules.h"
 #include "operators/attention.h"
 #include "profiler/profiler.h"
@@ -178,12 +179,12 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
 }
 
 bool has_kernel_for_long_queries(const Tensor& query, const Tensor& value) {
-  constexpr std::array<int64_t, 7> kHeadSizes = {32, 64, 72, 80, 96, 128, 256};
   const char* disabled = std::getenv("PYTORCH_MPS_DISABLE_PREFILL_ATTENTION");
   if (disabled != nullptr && std::strcmp(disabled, "0") != 0) return false;
   const auto size = query.size(-1);
   return query.size(-2) > 8 && size == value.size(-1) &&
-         std::find(kHeadSizes.begin(), kHeadSizes.end(), size) != kHeadSizes.end();
+         std::find(kPrefillHeadSizes.begin(), kPrefillHeadSizes.end(), size) !=
+             kPrefillHeadSizes.end();
 }
 
 // A Mac's own operator for attention without gradients. Its fast kernels, too, give the output in
@@ -220,8 +221,8 @@ std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Ten
     causal = false;
   }
   const AttentionInputs inputs{query, key, value, bias, dropout, causal, scale, grouped};
-  const auto out = AsLaid::row_by_row(
-      at_once ? engine().fused_inference_attention(inputs) : engine().attention(inputs));
+  const auto out = AsLaid::row_by_row(at_once ? engine().fused_inference_attention(inputs)
+                                              : engine().attention(inputs));
   return {out, out};
 }
 

@@ -40,13 +40,16 @@ struct ConvolutionLayout {
 
 // Of convolutions torch.jit.trace writes down what they call, which must not be on backing tensors:
 // a program would be left that takes its example for a constant.
-inline bool is_traced() { return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Tracer); }
+inline bool is_traced() {
+  return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Tracer);
+}
 
 inline at::Tensor traced_convolution(const at::Tensor& input, const at::Tensor& weight,
-                              const std::optional<at::Tensor>& bias, c10::SymIntArrayRef stride,
-                              c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
-                              bool transposed, c10::SymIntArrayRef output_padding,
-                              const c10::SymInt& groups) {
+                                     const std::optional<at::Tensor>& bias,
+                                     c10::SymIntArrayRef stride, c10::SymIntArrayRef padding,
+                                     c10::SymIntArrayRef dilation, bool transposed,
+                                     c10::SymIntArrayRef output_padding,
+                                     const c10::SymInt& groups) {
   return at::native::convolution(
       input, weight, bias, C10_AS_INTARRAYREF_SLOW(stride), C10_AS_INTARRAYREF_SLOW(padding),
       C10_AS_INTARRAYREF_SLOW(dilation), transposed, C10_AS_INTARRAYREF_SLOW(output_padding),

@@ -6,6 +6,7 @@
 
 #include "tensor/allocator.h"
 #include "ledger/ledger.h"
+#include "mac/mac.h"
 #include "mac/rules.h"
 
 namespace openmps {
@@ -15,8 +16,6 @@ using at::ScalarType;
 using at::Tensor;
 
 constexpr c10::DispatchKeySet kMpsKeys(c10::DispatchKey::MPS);
-
-constexpr size_t kMostDimensions = 16;  // of an MPSGraph tensor
 
 void check_factory(std::optional<ScalarType> dtype, std::optional<at::Layout> layout,
                    std::optional<bool> pin_memory) {

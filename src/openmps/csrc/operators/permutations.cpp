@@ -73,7 +73,8 @@ Tensor sorted_by_bits(const Tensor& result, const MaybeGenerator& given) {
   const auto count = static_cast<uint32_t>(result.numel());
   const auto keys = at::empty({result.numel()}, result.options().dtype(at::kInt));
   keys.random_(0, int64_t{1} << (2 * kHalfKey), given);
-  const auto [sorted, order] = engine().shares_memory_with_host() ? sort_on_host(keys) : sort_on_device(keys);
+  const auto [sorted, order] =
+      engine().shares_memory_with_host() ? sort_on_host(keys) : sort_on_device(keys);
 
   const auto& kernel = random_kernel(Draw::kPermuteTies, order.scalar_type());
   const auto blocks = generator_for(given).reserve(count);

@@ -65,7 +65,7 @@ void RandomKernel::draw(int64_t count, int64_t per_thread, c10::ArrayRef<Element
   const bool on_host = engine().shares_memory_with_host();
   if (!on_host) {
     on_device = at::empty({kMostMemories * kMostBytes},
-                       at::TensorOptions().dtype(at::kByte).device(backing().device));
+                          at::TensorOptions().dtype(at::kByte).device(backing().device));
   }
   auto* scratch = on_host ? on_stack : static_cast<char*>(on_device.mutable_data_ptr());
   const auto scratch_of = [&](size_t i) { return scratch + i * kMostBytes; };

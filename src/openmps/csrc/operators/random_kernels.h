@@ -43,7 +43,9 @@ class RandomKernel {
   explicit RandomKernel(const BuiltinKernel& kernel) : kernel_(kernel) {}
 
   // Runs that many threads; `buffers` are the kernel's, in its order.
-  void run(int64_t threads, c10::ArrayRef<KernelArgument> buffers) const { kernel_.run(threads, buffers); }
+  void run(int64_t threads, c10::ArrayRef<KernelArgument> buffers) const {
+    kernel_.run(threads, buffers);
+  }
 
   // Draws `count` elements, `per_thread` of them in each thread. The kernel's buffers are
   // `elements`, the blocks, and `parameters`, if it has any.

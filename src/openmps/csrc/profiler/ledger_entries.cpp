@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "mac/waits.h"
 #include "tensor/header.h"
 
 namespace openmps::profiler {
-
-// Operators whose results have a size that depends on values: a Mac waits to know it.
-bool waits_for_device(const std::string& name) {
-  static const std::unordered_set<std::string> kNames = {
-      "aten::nonzero",    "aten::masked_select",      "aten::_unique", "aten::_unique2",
-      "aten::unique_dim", "aten::unique_consecutive", "aten::equal",   "aten::bincount",
-      "aten::argwhere",   "aten::repeat_interleave"};
-  return kNames.count(name) != 0;
-}
 
 // Masks become indices first, and how many only the device knows.
 bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
@@ -25,8 +17,7 @@ bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack) {
     if (!value.isList()) continue;
     for (const c10::IValue& index : value.toListRef()) {
       if (!index.isTensor() || !index.toTensor().defined()) continue;
-      const auto type = index.toTensor().scalar_type();
-      if (type == c10::kBool || type == c10::kByte) return true;
+      if (is_mask(index.toTensor().scalar_type())) return true;
     }
   }
   return false;
@@ -64,7 +55,7 @@ void write_in_ledger(const Record& record) {
     ledger::add_from(record.line, kind, name, "", record.bytes, record.duration_ns);
   };
   if (record.kind != Kind::kCopy || record.direction == Direction::kMpsToMps) {
-    add(record.as);
+    add(record.reported_as);
     if (record.waits) add(Event::kSync);
     return;
   }

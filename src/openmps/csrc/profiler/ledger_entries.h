@@ -6,12 +6,10 @@
 #include <string>
 
 #include "profiler/record.h"
-#include "profiler/profiler.h"
 
 namespace openmps::profiler {
 
-// Whether the program waits for this operator, on a Mac: for the size of its result.
-bool waits_for_device(const std::string& name);
+// Whether a Mac waits for this operator, because an index among its arguments is a mask.
 bool indexes_by_mask(const std::string& name, const torch::jit::Stack& stack);
 
 // From here to `leave_ledger`: what runs within an operator or a fallback is of the same line.

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "mac/waits.h"
 #include "tensor/header.h"
 #include "profiler/end.h"
 #include "profiler/ledger_entries.h"
@@ -368,7 +369,7 @@ void FallbackScope::begin_fallback(const c10::OperatorHandle& op, const torch::j
   add_last(op.schema().returns().size());
   Record record;
   record.kind = Kind::kFallback;
-  record.as = as;
+  record.reported_as = as;
   for (const auto* tensor : tensors) record.bytes += tensor->defined() ? tensor->nbytes() : 0;
   record.name = op.schema().name();
   record.overload = op.schema().overload_name();

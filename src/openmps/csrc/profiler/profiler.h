@@ -1,6 +1,6 @@
 // Watches what runs on the device. Off, it costs one load of a flag per operator. On, each
 // operator, Metal kernel, copy and CPU fallback becomes a Record, which goes to whoever asked: the
-// log (profile_log.h) and open recordings (profile_recordings.h).
+// log (log.h) and open recordings (recordings.h).
 //
 // On the CPU, the time of a record is the wall time of the backing call. Other engines are waited
 // for before and after it, so that the time is theirs alone.
@@ -28,8 +28,6 @@ extern std::atomic<uint32_t> g_wanted;
 inline bool wants(Kind kind) {
   return C10_UNLIKELY((g_wanted.load(std::memory_order_relaxed) & bit(kind)) != 0);
 }
-
-using Tensors = c10::SmallVector<const at::Tensor*, 8>;
 
 // One thing that runs, from `begin...` to the end of the scope. Left by an exception, it leaves no
 // record. Make one anywhere; begin it only if `wants`.

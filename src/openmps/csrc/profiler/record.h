@@ -1,6 +1,9 @@
 // What happened on the device: one operator, kernel, copy or CPU fallback.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
 #include <cstdint>
 #include <string>
 
@@ -11,6 +14,8 @@ namespace openmps::profiler {
 enum class Kind : uint8_t { kOperation, kKernel, kCopy, kFallback };
 constexpr uint32_t kAllKinds = 0xF;
 constexpr uint32_t bit(Kind kind) { return 1u << static_cast<unsigned>(kind); }
+
+using Tensors = c10::SmallVector<const at::Tensor*, 8>;
 
 enum class Direction : uint8_t { kMpsToMps, kMpsToCpu, kCpuToMps };
 
@@ -32,7 +37,7 @@ struct Record {
 
   // For the ledger.
   ledger::Line line = 0;
-  ledger::Kind as = ledger::Kind::kNative;
+  ledger::Kind reported_as = ledger::Kind::kNative;
   std::string overload;  // where the name is without it
   bool printing = false;
   bool waits = false;  // the program waits for it

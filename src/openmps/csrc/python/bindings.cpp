@@ -10,7 +10,6 @@
 #include "dispatch/boxed.h"
 #include "dispatch/determinism.h"
 #include "engine/builtin_kernels.h"
-#include "engine/cuda/autocast.h"
 #include "engine/engine.h"
 #include "engine/registrar.h"
 #include "engine/reports.h"
@@ -136,7 +135,7 @@ PyObject* widen(PyObject*, PyObject* args) {
 // narrow_autocast(on): after activate.
 PyObject* narrow_autocast(PyObject*, PyObject* on) {
   HANDLE_TH_ERRORS
-  take_batch_norms_lazily(PyObject_IsTrue(on) == 1);
+  engine().take_batch_norms_lazily(PyObject_IsTrue(on) == 1);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -177,7 +176,8 @@ PyObject* tensor_extent(PyObject*, PyObject* object) {
   const auto& tensor = THPVariable_Unpack(object);
   if (!is_mps(tensor)) Py_RETURN_NONE;
   void* address = tensor.mutable_data_ptr();
-  if (address != nullptr && engine().move_for_shaders(tensor.storage())) address = tensor.mutable_data_ptr();
+  if (address != nullptr && engine().move_for_shaders(tensor.storage()))
+    address = tensor.mutable_data_ptr();
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
               "a Metal kernel was given a tensor without memory, such as a FakeTensor");
   const auto offset = static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();

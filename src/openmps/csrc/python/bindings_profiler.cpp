@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "python/bindings.h"
-#include "engine/cuda/errors.h"
+#include "engine/engine.h"
 #include "profiler/profiler.h"
 
 namespace openmps {

@@ -110,7 +110,7 @@ Buffer* take_buffer(c10::StorageImpl& backing) noexcept {
   auto& data = backing._mutable_data_ptr_no_checks();
   if (!is_tracked(data)) return nullptr;
   auto* buffer = data.get_deleter() == &release_buffer ? static_cast<Buffer*>(data.get_context())
-                                                      : memory::forget_address(data.get());
+                                                       : memory::forget_address(data.get());
   if (buffer == nullptr) return nullptr;
   void* address = data.get();
   const auto device = data.device();

@@ -47,7 +47,8 @@ struct Fields : TensorImpl {
   }
 
  private:
-  static constexpr std::ptrdiff_t kFieldBytes = 24;  // flags in the last bytes; no room for a pointer
+  static constexpr std::ptrdiff_t kFieldBytes =
+      24;  // flags in the last bytes; no room for a pointer
 
   [[gnu::cold]] static void copy_one_by_one(const TensorImpl& from, TensorImpl& to) {
     copy_geometry(from, to);

@@ -1,6 +1,6 @@
 // mps storages whose bytes are written when somebody asks for them. Nobody makes such storages
-// unless a part of openmps that does is switched on (engine/cuda/lazy_bfloat16.h): then it says here
-// how they are read and written.
+// unless a part of openmps that does is switched on (engine/cuda/lazy_bfloat16.h): then it says
+// here how they are read and written.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -132,7 +132,7 @@ StorageImpl* twin_of(const StorageImpl& mps) noexcept {
 bool make_shareable(StorageImpl& mps) {
   auto& data = mps._mutable_data_ptr_no_checks();
   if (data.get_deleter() != &release_twin) return true;  // PyTorch looks at it
-  if (data.get() == nullptr) {  // no bytes: nothing for a twin to own
+  if (data.get() == nullptr) {                           // no bytes: nothing for a twin to own
     data = c10::DataPtr(nullptr, kMpsDevice);
     return true;
   }
@@ -180,7 +180,8 @@ c10::Storage mps_storage(c10::Storage twin) {
   auto* bytes = twin.mutable_data();
   auto mps = c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(twin.nbytes())),
-      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS), twin.resizable());
+      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS),
+      twin.resizable());
   backing.unsafeReleaseStorageImpl();  // the reference is the mps storage's
   backing = c10::Storage(c10::intrusive_ptr<StorageImpl>(std::move(mps)));
 }

@@ -32,7 +32,7 @@ class Event {
 
  private:
   bool timing_;
-  uint64_t order_ = 0;  // 0: never recorded; else when, among all events
+  uint64_t order_ = 0;                  // 0: never recorded; else when, among all events
   std::unique_ptr<EngineEvent> event_;  // made at the first record
 };
 

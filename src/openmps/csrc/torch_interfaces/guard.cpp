@@ -31,9 +31,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   Stream getNewStream(Device, int) const override { return stream(); }
   Stream getStreamFromGlobalPool(Device, bool) const override { return stream(); }
   Stream exchangeStream(Stream) const override { return stream(); }
-  bool queryStream(const Stream&) const override {
-    return !g_engine_started || engine().is_idle();
-  }
+  bool queryStream(const Stream&) const override { return !g_engine_started || engine().is_idle(); }
   void synchronizeStream(const Stream&) const override {
     ledger::add(ledger::Kind::kSync, "Stream.synchronize");
     finish();

@@ -15,13 +15,7 @@
 
 namespace openmps {
 
-Mac g_mac;
-
 namespace {
-
-bool macos_at_least(unsigned major, unsigned minor) {
-  return mac().macos_major > major || (mac().macos_major == major && mac().macos_minor >= minor);
-}
 
 struct Hooks : at::MPSHooksInterface {
   void init() const override {}

@@ -26,7 +26,8 @@ bool fits_fused_kernel(const AttentionInputs& in) {
   if (query.dim() != 4 || !fits(query) || !fits(in.key) || !fits(in.value)) return false;
   if (in.key.size(1) != in.value.size(1) || !at::isFloatingType(query.scalar_type())) return false;
   if (!in.bias) return true;
-  const std::array<int64_t, 4> scores = {query.size(0), query.size(1), query.size(2), in.key.size(2)};
+  const std::array<int64_t, 4> scores = {query.size(0), query.size(1), query.size(2),
+                                         in.key.size(2)};
   if (in.bias->requires_grad() || (in.bias->dim() != 2 && in.bias->dim() != 4)) return false;
   return at::is_expandable_to(in.bias->sizes(), scores);
 }

@@ -11,6 +11,7 @@
 #include "engine/cpu/guarded_memory.h"
 #include "engine/cpu/kernel_launch.h"
 #include "engine/cpu/tracking_allocator.h"
+#include "engine/cuda/autocast.h"
 #include "engine/engine.h"
 #include "engine/registrar.h"
 #include "memory/simulated_allocator.h"
@@ -78,6 +79,8 @@ class CpuEngine final : public Engine {
     return deterministic_cpu_kernel(op);
   }
   at::Generator new_generator() override { return at::detail::createCPUGenerator(); }
+  // For the tests, most of which run without a GPU.
+  void take_batch_norms_lazily(bool on) override { openmps::take_batch_norms_lazily(on); }
 
   // oneDNN adds up in an order of its own for each memory format.
   bool weight_gradients_depend_on_layout() const override { return true; }

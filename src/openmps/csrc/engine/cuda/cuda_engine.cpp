@@ -1,6 +1,7 @@
 // An NVIDIA GPU behind mps.
 #include "engine/accelerator_engine.h"
 #include "engine/cuda/attention.h"
+#include "engine/cuda/autocast.h"
 #include "engine/cuda/driver.h"
 #include "engine/cuda/errors.h"
 #include "engine/cuda/index_guards.h"
@@ -49,6 +50,7 @@ class CudaEngine final : public AcceleratorEngine {
   at::Tensor fused_inference_attention(const AttentionInputs& inputs) override {
     return fused_inference_attention_on_cuda(inputs);
   }
+  void take_batch_norms_lazily(bool on) override { openmps::take_batch_norms_lazily(on); }
 
   bool loses_channels_last(const std::string& op) const override {
     return op == "aten::max_unpool2d" || op == "aten::max_unpool3d";

@@ -52,7 +52,8 @@ struct LazyStorage {
 struct Registry {
   std::mutex lock;  // of the tokens
   std::unordered_set<const void*> tokens;
-  std::mutex sources;  // who reads or replaces the source of a storage that several threads may have
+  std::mutex
+      sources;  // who reads or replaces the source of a storage that several threads may have
 };
 
 Registry& registry() {
@@ -92,7 +93,8 @@ LazyStorage* lazy_of(const Tensor& tensor) {
 
 LazyStorage* lazy_of(const Tensor& tensor, c10::ScalarType viewed) {
   auto* found = lazy_of(tensor);
-  const bool as_viewed = found != nullptr && found->viewed == viewed && tensor.scalar_type() == viewed;
+  const bool as_viewed =
+      found != nullptr && found->viewed == viewed && tensor.scalar_type() == viewed;
   return as_viewed ? found : nullptr;
 }
 
@@ -107,7 +109,8 @@ void attach(ResultStorage& storage, std::unique_ptr<LazyStorage> lazy) {
   // loses one whenever a copy fails for want of memory.
   constexpr int kReferences = 8;
   auto* token = lazy.release();
-  auto* context = new COWDeleterContext({token, [](void* p) { delete static_cast<LazyStorage*>(p); }});
+  auto* context =
+      new COWDeleterContext({token, [](void* p) { delete static_cast<LazyStorage*>(p); }});
   for (int i = 1; i < kReferences; ++i) context->increment_refcount();
   storage.set_data_ptr_noswap({token, context, &cow_deleter, kMpsDevice});
   storage.lazy = context;

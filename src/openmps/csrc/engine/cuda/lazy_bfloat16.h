@@ -1,9 +1,9 @@
-// Float32 that is bfloat16 in memory until somebody asks for its bytes. An mps storage may stand for
-// the elements of a backing storage in bfloat16, its source, which it is viewed as float32 or as
-// bfloat16; several may stand for one source. So a cast between the two moves nothing, and some
+// Float32 that is bfloat16 in memory until somebody asks for its bytes. An mps storage may stand
+// for the elements of a backing storage in bfloat16, its source, which it is viewed as float32 or
+// as bfloat16; several may stand for one source. So a cast between the two moves nothing, and some
 // operators work on the sources (lazy_operators.h). Everybody else finds an ordinary storage: who
-// asks for the bytes, be it an operator or data_ptr(), has them written. The simulated allocator has
-// every such storage with all its bytes.
+// asks for the bytes, be it an operator or data_ptr(), has them written. The simulated allocator
+// has every such storage with all its bytes.
 //
 // To PyTorch it is a copy-on-write storage whose data is a token, and our allocator knows how to
 // copy that: from the source (tensor/lazy_bytes.h).

@@ -1,6 +1,6 @@
-// Operators that work on the bfloat16 source of a lazy tensor (lazy_bfloat16.h): between a batch norm
-// and the next convolution, under autocast, they compute in bfloat16 what is viewed as float32. That
-// is as precise as autocast on CUDA, and moves half the bytes.
+// Operators that work on the bfloat16 source of a lazy tensor (lazy_bfloat16.h): between a batch
+// norm and the next convolution, under autocast, they compute in bfloat16 what is viewed as
+// float32. That is as precise as autocast on CUDA, and moves half the bytes.
 //
 //   library.impl("relu", &OnSource<at::_ops::relu, kFirst>::run);
 #pragma once
@@ -41,7 +41,8 @@ struct SourceParameter {
 enum Arguments : unsigned { kNone = 0, kFirst = 1, kSecond = 2, kFirstTwo = 3 };
 
 // `kLazy` says which arguments must be lazy, `kRounded` which may be.
-template <class Op, unsigned kLazy, unsigned kRounded = kNone, class Signature = typename Op::schema>
+template <class Op, unsigned kLazy, unsigned kRounded = kNone,
+          class Signature = typename Op::schema>
 struct OnSource;
 
 template <class Op, unsigned kLazy, unsigned kRounded, class Result, class... Args>

@@ -1,6 +1,6 @@
 // What CUDA does at once, where PyTorch makes choices for mps that cost a GPU dear: cuDNN's batch
-// norms, dropout, linear, layer norm, optimizer steps; and indices that every network has, looked at
-// without a stack.
+// norms, dropout, linear, layer norm, optimizer steps; and indices that every network has, looked
+// at without a stack.
 #pragma once
 
 #include "engine/registrar.h"

@@ -1,0 +1,7 @@
+#include "mac/mac.h"
+
+namespace openmps {
+
+Mac g_mac;
+
+}  // namespace openmps
