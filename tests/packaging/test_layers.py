@@ -29,6 +29,15 @@ MAY_IMPORT = {
     "__init__": {"device"},
     "__main__": {"cli"},
 }
+# The same for the rooms inside a room; modules that lie in none of them may import all.
+MAY_IMPORT_INSIDE = {
+    "emit": {
+        "ir": set(),
+        "scalar": {"ir"},
+        "lanes": {"ir", "scalar"},
+        "ptx": set(),
+    },
+}
 OPEN_TO_ALL = {"errors", "settings", "__init__"}
 MAY_IMPORT_TORCH = {"bench", "shader", "device", "cli", "pytest_plugin"}
 
@@ -66,6 +75,25 @@ def test_arrows_point_one_way(module: Path) -> None:
         assert target in allowed, f"{room} must not know {target}"
 
 
+def inner_room_of(module: Path) -> tuple[str, str] | None:
+    """The rooms of a module that lies two deep, such as ("emit", "lanes")."""
+    parts = module.relative_to(ROOT).parts
+    return (parts[0], parts[1]) if len(parts) > 2 else None
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_arrows_inside_a_room_point_one_way(module: Path) -> None:
+    place = inner_room_of(module)
+    if place is None:
+        return
+    room, inner = place
+    allowed = MAY_IMPORT_INSIDE[room][inner] | {inner}
+    for name in imports(module):
+        parts = name.split(".")
+        if parts[:2] == ["openmps", room]:
+            assert parts[2] in allowed, f"{room}/{inner} must not know {room}/{parts[2]}"
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
 def test_torch_is_known_to_few(module: Path) -> None:
     if any(name.split(".")[0] == "torch" for name in imports(module)):
@@ -74,6 +102,8 @@ def test_torch_is_known_to_few(module: Path) -> None:
 
 def test_every_room_is_in_the_table() -> None:
     assert {room_of(module) for module in MODULES} == set(MAY_IMPORT)
+    inside = {(room, inner) for room, inners in MAY_IMPORT_INSIDE.items() for inner in inners}
+    assert {inner_room_of(module) for module in MODULES} - {None} == inside
 
 
 def test_only_settings_reads_our_variables() -> None:

@@ -1,7 +1,7 @@
 """Kernels on this machine's processor: builds them, once, and runs them.
 
 A kernel whose threads do not coordinate becomes a loop over threads. One whose threads do becomes
-code for 32 lanes in lock-step (emit/lanes.py), or, for a compiler that is not clang, one fibre per
+code for 32 lanes in lock-step (emit/lanes/), or, for a compiler that is not clang, one fibre per
 thread. docs/metal.md tells which is which and why.
 """
 
@@ -33,11 +33,11 @@ from openmps.build.shader_compiler import (
 )
 from openmps.build.store import user_store
 from openmps.emit.entry import emit_check, emit_kernel
-from openmps.emit.ir import UnsupportedIR
-from openmps.emit.lane_module import PART, VARIABLES, WHOLE
-from openmps.emit.lanes import uses, vectorise
-from openmps.emit.sites import number_sites
-from openmps.emit.tolerance import tolerate_assembly, tolerate_ir
+from openmps.emit.ir.call_numbers import number_calls
+from openmps.emit.ir.make_defined import make_assembly_defined, make_ir_defined
+from openmps.emit.ir.model import UnsupportedIR
+from openmps.emit.lanes.module import PART, VARIABLES, WHOLE
+from openmps.emit.lanes.vectorise import uses, vectorise
 from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel
@@ -331,7 +331,7 @@ class Builder:
         lanes = self.options.lanes and self.compiler.kind == "clang"
         entry = "thread" if kernel.coordinates else "plain"
         fibres = kernel.coordinates and not lanes
-        text = emit_kernel(self.library, kernel, entry, turns=fibres)
+        text = emit_kernel(self.library, kernel, entry, back_edges=fibres)
         how = f"{entry} {axis} lanes" if kernel.coordinates and lanes else entry
         key = self._key(text, how)
         found = self._store.find(key, LIBRARY)
@@ -360,7 +360,7 @@ class Builder:
         if not kernel.coordinates:
             return {"C++": emit_kernel(self.library, kernel, "plain")}
         if not (self.options.lanes and self.compiler.kind == "clang"):
-            return {"C++": emit_kernel(self.library, kernel, "thread", turns=True)}
+            return {"C++": emit_kernel(self.library, kernel, "thread", back_edges=True)}
         text = emit_kernel(self.library, kernel, "thread")
         with scratch_folder() as folder:
             ir = self._thread_ir(folder, text)
@@ -391,7 +391,7 @@ class Builder:
         (folder / "kernel.cpp").write_text(text)
         if self.compiler.kind == "clang":
             ir = self._thread_ir(folder, text)
-            (folder / "kernel.ll").write_text(_understood(number_sites, ir))
+            (folder / "kernel.ll").write_text(_understood(number_calls, ir))
             level = "-O2" if self.options.optimise else "-O0"
             self._assemble(folder, level, "-Xclang", "-disable-llvm-passes", *_TOGETHER)
         else:
@@ -401,7 +401,7 @@ class Builder:
         flags = (*flags, *_GCC_SECTIONS, "-fstack-usage")
         self._compile(folder, [*flags, "-S", "kernel.cpp", "-o", "kernel.s"])
         assembly = folder / "kernel.s"
-        assembly.write_text(tolerate_assembly(assembly.read_text()))
+        assembly.write_text(make_assembly_defined(assembly.read_text()))
         stack = f"-Wl,--defsym={STACK}={_stack_bytes(folder)}"
         self._run(["-Wl,--gc-sections", stack, "kernel.s", "-o", LIBRARY], folder, link=True)
 
@@ -419,7 +419,7 @@ class Builder:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            text = emit_kernel(self.library, kernel, "thread", turns=True)
+            text = emit_kernel(self.library, kernel, "thread", back_edges=True)
             self._build_threads(folder, text)
             return
         (folder / "kernel.ll").write_text(vectorised)
@@ -447,7 +447,7 @@ class Builder:
         file = folder / name
         ir = file.read_text()
         look_at_clang(ir)
-        file.write_text(_understood(tolerate_ir, ir))
+        file.write_text(_understood(make_ir_defined, ir))
 
     def _assemble(self, folder: Path, level: str, *more: str) -> None:
         flags = [level, *more, *self._machine, "-fPIC", "-fno-math-errno", "-w"]
@@ -523,5 +523,5 @@ def _stack_bytes(folder: Path) -> int:
 @functools.lru_cache
 def _own_sources() -> dict[str, bytes]:
     """What openmps adds to every kernel: its headers, and the code that generates and builds."""
-    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").glob("*.py"), Path(__file__)]
+    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").rglob("*.py"), Path(__file__)]
     return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in sorted(files)}

@@ -22,8 +22,8 @@ from openmps.build.key import build_key
 from openmps.build.shader_compiler import refused_by_machine
 from openmps.build.store import user_store
 from openmps.emit.cuda import emit_cuda_kernel, may_be_inline
-from openmps.emit.ptx_alignment import UnsupportedPTX
-from openmps.emit.ptx_tolerance import tolerate_ptx
+from openmps.emit.ptx.alignment import UnsupportedPTX
+from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel, Parameter
@@ -89,7 +89,7 @@ class CudaTarget:
         kernel = library.kernels[name]
         builder = self._builder(library)
         ptx = builder.find_or_compile(kernel).read_text()
-        return {"CUDA": builder.emitted(kernel), "PTX": _tolerant(ptx, MOST_ALIGNMENT)}
+        return {"CUDA": builder.emitted(kernel), "PTX": _defined(ptx, MOST_ALIGNMENT)}
 
     def build(self, library: Library, name: str, alignment: int = MOST_ALIGNMENT) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
@@ -209,7 +209,7 @@ class CudaBuilder:
         """The kernel's code, for buffers that are aligned to `alignment` bytes."""
 
         def build(file: Path) -> dict[str, object]:
-            ptx = _tolerant(self.find_or_compile(kernel).read_text(), alignment)
+            ptx = _defined(self.find_or_compile(kernel).read_text(), alignment)
             cubin = self._assemble(ptx)
             file.write_bytes(cubin.image)
             return {"max_threads": _max_threads(ptx), "threadgroup_bytes": cubin.threadgroup_bytes}
@@ -282,9 +282,9 @@ class CudaBuilder:
         return cubin if dense.spills else dense
 
 
-def _tolerant(ptx: str, alignment: int) -> str:
+def _defined(ptx: str, alignment: int) -> str:
     try:
-        return tolerate_ptx(ptx, alignment)
+        return make_ptx_defined(ptx, alignment)
     except UnsupportedPTX as error:
         raise _not_understood(str(error)) from None
 
@@ -330,7 +330,7 @@ def _max_threads(ptx: str) -> int:
 def _own_sources() -> dict[str, bytes]:
     """What openmps adds to every kernel: its headers, and the code that generates and builds."""
     headers = (PACKAGE / "include").rglob("*.h")
-    emitters = (PACKAGE / "emit").glob("*.py")
+    emitters = (PACKAGE / "emit").rglob("*.py")
     own = [Path(file) for file in (__file__, nvrtc.__file__, nvjitlink.__file__)]
     files = sorted([*headers, *emitters, *own])
     return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in files}

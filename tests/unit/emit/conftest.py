@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from openmps.build.processor import Processor
-from openmps.emit.lanes import vectorise
+from openmps.emit.lanes.vectorise import vectorise
 
 INCLUDE = Path(__file__).parents[3] / "src" / "openmps" / "include"
 NATIVE = Processor(platform.machine(), "native")

@@ -27,7 +27,7 @@ OPENMPS_ALIGNER(32, bytes32)
 
 // A member at an odd address makes x86-64's calling convention pass the object in memory. That is
 // what inlining undoes best: in registers it would travel as pairs of elements, and neither the
-// loop vectoriser nor emit/lanes.py wants to meet those. It takes no room.
+// loop vectoriser nor emit/lanes/ wants to meet those. It takes no room.
 #if defined(__clang__)
 #define OPENMPS_ALIGNAS(bytes)
 #define OPENMPS_ALIGNED(bytes) typename aligner<bytes>::type openmps_align[0];

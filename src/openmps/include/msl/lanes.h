@@ -1,5 +1,5 @@
 // The primitives that threads of one simdgroup or threadgroup coordinate with. simd.h and matrix.h
-// build all of Metal's functions on them. Three implementations: emit/lanes.py turns the calls into
+// build all of Metal's functions on them. Three implementations: emit/lanes/ turns the calls into
 // 32-lane vector code; the runtime defines them for one fibre per thread; cuda/lanes.h for a warp.
 //
 // "Active" means: the lanes that take part in this very call.
@@ -24,10 +24,10 @@ OPENMPS_LANES void openmps_threadgroup_barrier();
 OPENMPS_LANES void openmps_simdgroup_barrier();
 
 // One fibre per thread only: lanes that are still in a loop wait for each other before its next
-// turn.
-OPENMPS_LANES void openmps_turn();
+// iteration.
+OPENMPS_LANES void openmps_back_edge();
 // One fibre per thread only: the number of the call that follows, in the program's order
-// (emit/sites.py). Without it, calls are ordered by their addresses.
+// (emit/ir/call_numbers.py). Without it, calls are ordered by their addresses.
 OPENMPS_LANES void openmps_at(unsigned number);
 
 OPENMPS_LANES unsigned openmps_lane();        // this thread's lane, 0 to 31

@@ -1,0 +1,3 @@
+"""How many threads of a simdgroup move together."""
+
+WIDTH = 32
