@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,28 @@ def test_only_settings_reads_our_variables() -> None:
         if 'environ.get("OPENMPS' in module.read_text()
     }
     assert readers == {"autoload.py"}
+
+
+# Each folder of Metal's standard library, and the folders it may include. What differs on an NVIDIA
+# GPU lies in cuda, and whoever defines it for the CPU includes it instead.
+MAY_INCLUDE = {
+    "types": {"cuda"},
+    "math": {"types"},
+    "threads": {"types", "math", "cuda"},
+    "launch": {"types"},
+    "cuda": {"types", "launch"},
+}
+HEADERS = sorted((ROOT / "include" / "msl").rglob("*.h"))
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.name)
+def test_arrows_between_metals_headers_point_one_way(header: Path) -> None:
+    room = header.parent.name
+    for name in re.findall(r'#include "([^"]+)"', header.read_text()):
+        target = (header.parent / name).resolve()
+        assert target in HEADERS, f"{header.name} includes {name}, which is not there"
+        if room != "msl":  # what lies in no folder puts all of them together
+            assert target.parent.name in MAY_INCLUDE[room] | {room}
 
 
 def test_python_headers_stay_in_the_bindings() -> None:

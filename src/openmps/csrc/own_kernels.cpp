@@ -10,7 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "../include/msl/launch.h"
+#include "../include/msl/launch/launch.h"
 #include "backing.h"
 #include "gpu.h"
 

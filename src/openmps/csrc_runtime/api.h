@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../include/msl/launch.h"
+#include "../include/msl/launch/launch.h"
 
 #define OPENMPS_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -5,7 +5,7 @@
 
 #include "thread_style.h"
 
-#include "../include/msl/lanes.h"
+#include "../include/msl/threads/lanes.h"
 
 namespace openmps {
 

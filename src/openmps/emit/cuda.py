@@ -38,7 +38,7 @@ def emit_cuda_kernel(library: Library, kernel: Kernel, *, contract: bool = True)
 
 
 def may_be_inline(parameter: Parameter) -> bool:
-    """Whether a buffer's bytes may travel in CudaLaunch::bytes (include/msl/cuda_launch.h)."""
+    """Whether a buffer's bytes may travel in CudaLaunch::bytes (msl/launch/cuda_launch.h)."""
     return parameter.kind == "buffer" and "constant" in parameter.type.split()
 
 

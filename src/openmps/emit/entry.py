@@ -36,7 +36,7 @@ def emit_check(library: Library, names: list[str]) -> str:
 
 
 def emit_kernel(library: Library, kernel: Kernel, entry: str, *, back_edges: bool = False) -> str:
-    """The program with one entry: plain or thread (see include/msl/launch.h)."""
+    """The program with one entry: plain or thread (see include/msl/launch/launch.h)."""
     path = "".join(f"{name}::" for name in kernel.scope)
     arguments = [f"msl::{path}openmps_kernel", *map(slot, kernel.parameters)]
     limit = kernel.max_threads or "1024"
@@ -86,7 +86,7 @@ def _instance(library: Library, kernel: Kernel, name: str, more: str = "") -> st
 
 
 def slot(parameter: Parameter) -> str:
-    """Where the parameter's value comes from, for include/msl/entry.h."""
+    """Where the parameter's value comes from, for include/msl/launch/entry.h."""
     if parameter.kind == "buffer":
         return str(parameter.index)
     if parameter.kind == "threadgroup":

@@ -39,7 +39,7 @@ _ADVICE = (
 _TENSOR_NAMES = re.compile(r"\b(tensor_\w+|cooperative_tensor|matmul2d\w*|dextents|mpp)\b")
 
 
-# The functions that guarded divisions become (include/msl/guard.h).
+# The functions that guarded divisions become (include/msl/types/guard.h).
 _DIVISION = re.compile(r"no matching function for call to '(?:\w+::)*(quotient|rest)'")
 _DIVISION_SIGN = {"quotient": "/", "rest": "%"}
 

@@ -252,15 +252,15 @@ def _type_of(plain: list[Token]) -> str:
             depth -= len(token.text)
         elif token.text in ("[", "(") and depth == 0:
             break
-        elif token.kind == "id" and depth == 0 and token.text not in _TYPE_WORDS:
-            after_scope = at > 0 and plain[at - 1].text == "::"
-            before_more = at + 1 < len(plain) and plain[at + 1].text in ("::", "<")
-            if not after_scope:
-                names += 1
-                if not before_more:
-                    named = at
-            elif not before_more:
-                continue
+        elif (
+            token.kind == "id"
+            and depth == 0
+            and token.text not in _TYPE_WORDS
+            and (at == 0 or plain[at - 1].text != "::")
+        ):
+            names += 1
+            if at + 1 == len(plain) or plain[at + 1].text not in ("::", "<"):
+                named = at
     # One name alone is the type of an unnamed parameter.
     if names < 2 and not (named > 0 and any(t.text in ("*", "&", ">") for t in plain[:named])):
         named = -1

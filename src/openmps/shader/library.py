@@ -324,7 +324,8 @@ for _ours, _native in ((ShaderLibrary, "_mps_ShaderLibrary"), (MetalKernel, "_mp
 
 @functools.cache
 def cpu_target() -> Target:
-    from openmps.targets.cpu import CpuOptions, CpuTarget
+    from openmps.targets.cpu import CpuTarget
+    from openmps.targets.cpu_builder import CpuOptions
 
     # As many as torch's own operators take.
     return CpuTarget(CpuOptions(workers=get_num_threads))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parents[1]
 SOURCES = _PACKAGE / "csrc_runtime"
-_CONTRACTS = ("launch.h", "lanes.h")
+_CONTRACTS = ("launch/launch.h", "threads/lanes.h")
 _LIBRARY = "openmps_runtime.so"
 _FLAGS = (
     "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",

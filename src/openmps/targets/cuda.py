@@ -55,7 +55,7 @@ DIALECT = (
     "--std=c++17", "--device-as-default-execution-space", "--device-int128", "--disable-warnings",
 )  # fmt: skip
 FAST_MATH = ("--use_fast_math",)
-UNMARKED = "--define-macro=OPENMPS_UNMARKED"  # include/msl/wrapping.h
+UNMARKED = "--define-macro=OPENMPS_UNMARKED"  # include/msl/types/wrapping.h
 _MAX_THREADS = re.compile(r"^\.maxntid\s+(\d+).*$", re.M)
 
 

@@ -28,8 +28,8 @@ _SOURCE = _PACKAGE / "csrc_cuda" / "launch.cpp"
 _CONTRACTS = (
     _PACKAGE / "csrc_cuda" / "launch.h",
     _PACKAGE / "csrc_runtime" / "api.h",
-    _PACKAGE / "include" / "msl" / "launch.h",
-    _PACKAGE / "include" / "msl" / "cuda_launch.h",
+    _PACKAGE / "include" / "msl" / "launch" / "launch.h",
+    _PACKAGE / "include" / "msl" / "launch" / "cuda_launch.h",
 )
 _LIBRARY = "openmps_cuda.so"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")

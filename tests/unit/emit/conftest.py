@@ -38,8 +38,8 @@ TO_IR = [
     "-S",
     "-emit-llvm",
 ]
-HEAD = """#include "msl/launch.h"
-#include "msl/lanes.h"
+HEAD = """#include "msl/launch/launch.h"
+#include "msl/threads/lanes.h"
 using namespace openmps;
 extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsigned x, unsigned y,
                                unsigned z, unsigned lane, unsigned sg) {

@@ -27,14 +27,14 @@ from openmps.emit.ir.call_numbers import number_calls
 from openmps.emit.lanes.vectorise import vectorise
 from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.msl.library import parse_library
-from openmps.targets import cpu, tested_compilers
+from openmps.targets import cpu_builder, tested_compilers
 from openmps.targets.cuda import DIALECT, PACKAGE
 from openmps.targets.nvrtc import compile_ptx
 
 GOLDEN = Path(__file__).parent / "golden"
 METAL = GOLDEN / "kernel.metal"
 SOURCES = sorted(GOLDEN.glob("*.cpp"))
-HEAD = '#include "msl/launch.h"\n#include "msl/lanes.h"\nusing namespace openmps;\n'
+HEAD = '#include "msl/launch/launch.h"\n#include "msl/threads/lanes.h"\nusing namespace openmps;\n'
 ENTRY = """
 extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsigned x, unsigned y,
                                unsigned z, unsigned lane, unsigned sg) { run(launch, tg, x); }
@@ -71,11 +71,11 @@ class Printed:
             fronts.append(ir)
             return self.tolerate(ir)
 
-        self.tolerate = cpu.make_ir_defined
-        monkeypatch.setattr(cpu, "make_ir_defined", tolerate)
+        self.tolerate = cpu_builder.make_ir_defined
+        monkeypatch.setattr(cpu_builder, "make_ir_defined", tolerate)
         library = parse_library(METAL.read_text())
-        options = cpu.CpuOptions(processor=LEVEL)
-        builder = cpu.Builder(library, find_shader_compiler(), options)
+        options = cpu_builder.CpuOptions(processor=LEVEL)
+        builder = cpu_builder.Builder(library, find_shader_compiler(), options)
         self.thread = builder._thread_ir(folder, text)
         (self.front,) = fronts
 
@@ -121,7 +121,7 @@ def test_what_lanes_make_of_it(source: Path, request: pytest.FixtureRequest) -> 
 def test_the_golden_fronts_are_tolerated() -> None:
     for source in SOURCES:
         front = (GOLDEN / f"{source.stem}.front.ll").read_text()
-        text = cpu.make_ir_defined(front)
+        text = cpu_builder.make_ir_defined(front)
         accesses = re.findall(r"^  (?:%\d+ = load|store) (?!atomic).*$", text, re.M)
         assert accesses
         assert {*re.findall(r"\balign (\d+)", "\n".join(accesses))} == {"1"}

@@ -22,7 +22,7 @@ NAMES = {
 
 
 class CudaLaunch(ctypes.Structure):
-    """include/msl/cuda_launch.h, a second time: a field that moves there fails here."""
+    """include/msl/launch/cuda_launch.h, a second time: a field that moves there fails here."""
 
     _fields_ = (
         ("buffers", ctypes.c_uint64 * BUFFERS),

@@ -25,7 +25,7 @@ MASK = f"<{WIDTH} x i1>"
 NO_LANES = "zeroinitializer"
 ALL_LANES = "splat (i1 true)"
 LIVE = "%live"  # the lanes that there are, in a simdgroup that is not whole
-DYNAMIC_OFFSET = 32  # of Threadgroup::dynamic in include/msl/launch.h
+DYNAMIC_OFFSET = 32  # of Threadgroup::dynamic in include/msl/launch/launch.h
 
 
 def vector(kind: Type, count: int = WIDTH) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 MOST = 16
 LOADED_ADDRESS = 4
 PARAMETER = "openmps_cuda_param_0"
-# Where CudaLaunch::buffers ends (include/msl/cuda_launch.h).
+# Where CudaLaunch::buffers ends (include/msl/launch/cuda_launch.h).
 _BUFFERS_END = 31 * 8
 _VARIABLE = re.compile(r"\.align (\d+) \.[bufs]\d+ \t?([\w$.]+)")
 _INSTRUCTION = re.compile(r"^\t(?:@!?%\w+ )?([a-z][\w.:]*) *\t(.*);$")

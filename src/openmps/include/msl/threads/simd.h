@@ -3,7 +3,7 @@
 #pragma once
 
 #include "barrier.h"
-#include "geometric.h"
+#include "../math/geometric.h"
 
 namespace msl {
 namespace openmps_detail {

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openmps.device.core import find_torch
-from openmps.targets.shipped import ShippedKernels
+from openmps.targets.builtin_kernels import BuiltinKernels
 
 FOLDER = Path(__file__).parent
 _RANDOM = "c10/metal/random.h"
-_OWN = "openmps/own_math.h"
+_MATH = "openmps/builtin_math.h"
 
 
 def headers(torch: Path) -> dict[str, Path]:
@@ -27,13 +27,13 @@ def headers(torch: Path) -> dict[str, Path]:
     random = found.get(_RANDOM)
     if random is None or "box_muller_from_philox" not in random.read_text(encoding="utf-8"):
         found[_RANDOM] = FOLDER / "philox.h"
-    found[_OWN] = FOLDER / "own_math.h"
+    found[_MATH] = FOLDER / "builtin_math.h"
     return found
 
 
 @functools.cache
-def _kernels(file: str) -> ShippedKernels:
-    return ShippedKernels(FOLDER / file, headers(find_torch().folder))
+def _kernels(file: str) -> BuiltinKernels:
+    return BuiltinKernels(FOLDER / file, headers(find_torch().folder))
 
 
 def _file_of(name: str) -> str:

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "barrier.h"
-#include "minmax.h"
+#include "../math/minmax.h"
 
 namespace msl {
 namespace metal {

@@ -1,4 +1,4 @@
-// Functions of one number for the device's own kernels, each within 1 ulp (tan: 2) where
+// Functions of one number for the built-in kernels, each within 1 ulp (tan: 2) where
 // distributions use them. Explicit fma and nothing of a maths library: a result has the same bits
 // on every machine and engine, in whatever vector it is computed.
 #pragma once

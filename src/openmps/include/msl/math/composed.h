@@ -2,8 +2,8 @@
 // vector forms in libmvec), to within a few units in the last place, as those are.
 #pragma once
 
-#include "constants.h"
-#include "traits.h"
+#include "../types/constants.h"
+#include "../types/traits.h"
 
 namespace msl {
 namespace openmps_detail {

@@ -1,7 +1,7 @@
 // metal_integer, for every integer type and vectors of them.
 #pragma once
 
-#include "limits.h"
+#include "../types/limits.h"
 #include "minmax.h"
 
 namespace msl {

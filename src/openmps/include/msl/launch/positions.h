@@ -2,7 +2,7 @@
 // kernel's parameter has.
 #pragma once
 
-#include "vector.h"
+#include "../types/vector.h"
 
 namespace msl {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #ifdef __CUDACC_RTC__
-#include "cuda/atomics.h"
+#include "../cuda/atomics.h"
 #endif
 #include "lanes.h"
-#include "traits.h"
+#include "../types/traits.h"
 
 namespace msl {
 namespace metal {

@@ -32,7 +32,7 @@ _BUILT = "kernel.so"
 _CUBIN = "kernel.cubin"
 
 
-class ShippedKernels:
+class BuiltinKernels:
     """The kernels of one file. `headers`: where the headers lie that it includes, by name.
 
     Their threads must not coordinate: on the CPU each is a loop that the caller runs where it wants
@@ -42,12 +42,11 @@ class ShippedKernels:
     def __init__(self, source: Path, headers: Mapping[str, Path]) -> None:
         self._source = source
         self._headers = headers
-        self._store = user_store("shipped")
+        self._store = user_store("builtin")
 
     def entry(self, name: str) -> int | None:
-        """The address of a kernel's PlainEntry (include/msl/launch.h), built now if it never was.
-
-        None if the file has no such kernel.
+        """The address of a kernel's PlainEntry (include/msl/launch/launch.h), built now if it never
+        was. None if the file has no such kernel.
         """
         key = build_key(self._texts, (name, chosen_processor().identity, self._chosen_compiler))
         path = self._store.find(key, _BUILT) or self._build(key, _BUILT, name, self._for_cpu)
@@ -61,8 +60,8 @@ class ShippedKernels:
         return ctypes.cast(library.openmps_plain, ctypes.c_void_p).value
 
     def function(self, name: str) -> int | None:
-        """The CUfunction of a kernel, which takes a CudaLaunch (include/msl/cuda_launch.h), built
-        now if it never was for this GPU. None if the file has no such kernel.
+        """The CUfunction of a kernel, which takes a CudaLaunch (include/msl/launch/cuda_launch.h),
+        built now if it never was for this GPU. None if the file has no such kernel.
         """
         from openmps.targets.cuda_driver import driver
 
@@ -109,7 +108,7 @@ class ShippedKernels:
 
     def _for_cpu(self, kernel: Kernel) -> Path:
         # Any thread calls it, without the runtime.
-        from openmps.targets.cpu import FIRST_AXIS, Builder, CpuOptions
+        from openmps.targets.cpu_builder import FIRST_AXIS, Builder, CpuOptions
 
         builder = Builder(self._library, find_shader_compiler(), CpuOptions(safe_stack=False))
         return builder.find_or_build(kernel, FIRST_AXIS)

@@ -3,7 +3,7 @@
 #pragma once
 
 #ifdef __CUDACC_RTC__
-#include "cuda/builtins.h"
+#include "../cuda/builtins.h"
 #endif
 
 #define OPENMPS_INLINE inline __attribute__((always_inline))

@@ -5,7 +5,7 @@
 
 #include "traits.h"
 #ifdef __CUDACC_RTC__
-#include "cuda/half.h"
+#include "../cuda/half.h"
 #endif
 
 namespace msl {

@@ -6,8 +6,8 @@
 #pragma once
 
 #ifdef __CUDACC_RTC__
-#include "cuda/lanes.h"
-#include "cuda/matrix.h"
+#include "../cuda/lanes.h"
+#include "../cuda/matrix.h"
 #else
 
 #if defined(__clang__)

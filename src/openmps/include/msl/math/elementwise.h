@@ -2,7 +2,7 @@
 // undefined again at the end of metal.h.
 #pragma once
 
-#include "vector.h"
+#include "../types/vector.h"
 
 #define OPENMPS_INTEGERS(T) \
   template <class T, metal::enable_if_t<openmps_detail::is_integer<T>, int> = 0>

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from openmps.msl.kernels import Kernel
-from openmps.targets import shipped
-from openmps.targets.shipped import ShippedKernels
+from openmps.targets import builtin_kernels
+from openmps.targets.builtin_kernels import BuiltinKernels
 
 SOURCE = """
 #include <ours/step.h>
@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def kernels(folder: Path) -> ShippedKernels:
-    return ShippedKernels(folder / "count.metal", {"ours/step.h": folder / "step.h"})
+def kernels(folder: Path) -> BuiltinKernels:
+    return BuiltinKernels(folder / "count.metal", {"ours/step.h": folder / "step.h"})
 
 
 def run(entry: int | None) -> list[float]:
@@ -65,13 +65,13 @@ def test_who_comes_second_leaves_the_file_of_the_first(
 
     def build_while_another_does(kernel: Kernel) -> Path:
         assert run(first.entry("count")) == [0, 2, 4, 6]
-        places.extend(path.stat().st_ino for path in folder.glob("cache/shipped/*/kernel.so"))
+        places.extend(path.stat().st_ino for path in folder.glob("cache/builtin/*/kernel.so"))
         return build(kernel)
 
     monkeypatch.setattr(second, "_for_cpu", build_while_another_does)
     assert run(second.entry("count")) == [0, 2, 4, 6]
     assert len(places) == 1
-    assert [path.stat().st_ino for path in folder.glob("cache/shipped/*/kernel.so")] == places
+    assert [path.stat().st_ino for path in folder.glob("cache/builtin/*/kernel.so")] == places
 
 
 def test_an_unknown_kernel_is_none(folder: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_unknown_kernel_is_none(folder: Path) -> None:
 
 def test_a_built_kernel_needs_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels(folder).entry("count")
-    monkeypatch.setattr(shipped, "find_shader_compiler", None)
+    monkeypatch.setattr(builtin_kernels, "find_shader_compiler", None)
     assert run(kernels(folder).entry("count")) == [0, 2, 4, 6]
 
 
