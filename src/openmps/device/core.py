@@ -27,6 +27,7 @@ _PACKAGE = Path(__file__).parent.parent
 SOURCES = _PACKAGE / "csrc"
 # What the sources include from other folders.
 _CONTRACTS = (
+    "include/msl/launch/counts.h",
     "include/msl/launch/launch.h",
     "include/msl/launch/cuda_launch.h",
     "csrc_runtime/slots.h",

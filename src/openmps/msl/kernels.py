@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
+from openmps.layouts import BUFFERS
 from openmps.msl.attributes import GRID_ONLY, POSITIONS, Attribute
 from openmps.msl.diagnostics import refuse
 from openmps.msl.rewrite import ADDRESS_SPACES
 from openmps.msl.source import Place, Token
 from openmps.msl.tokens import split_list
-
-MOST_BUFFERS = 31
 
 _IGNORED = frozenset({"function_constant", "maybe_unused", "host_name", "user", "coherent"})
 # A thread's position is a whole number, or two or three.
@@ -133,11 +132,11 @@ def parse_parameters(
                 next_step="write [[thread_position_in_grid]] or the like after it, or make it a "
                 "reference in an address space (constant T&)",
             )
-        if index >= MOST_BUFFERS:
+        if index >= BUFFERS:
             refuse(
                 plain[0].place,
                 f"'{kind}' attribute parameter is out of bounds: must be between 0 and "
-                f"{MOST_BUFFERS - 1}",
+                f"{BUFFERS - 1}",
                 kernel=kernel,
                 next_step="pass tensors as a list, to a struct of device pointers",
             )

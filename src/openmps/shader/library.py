@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Protocol
 from torch import Tensor, get_num_threads
 
 from openmps.errors import ShaderError
+from openmps.layouts import BUFFERS, SIMD_WIDTH
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library, parse_library
 from openmps.shader.arguments import VALUE_BYTES, Block, Casts, bind
@@ -31,9 +32,7 @@ from openmps.shader.language import language_options
 from openmps.shader.launches import Launch, observers
 from openmps.shader.native_errors import cast_error
 from openmps.targets.base import (
-    BUFFERS,
     DYNAMIC_OFFSET,
-    SIMD_WIDTH,
     CompiledKernel,
     Target,
     ValueMemory,

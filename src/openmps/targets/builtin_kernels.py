@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from openmps.msl.source import SourceFile
 
 _PACKAGE = Path(__file__).parents[1]
-_COMPILER = ("include/msl/**/*.h", "msl/*.py", "emit/**/*.py", "targets/*.py", "build/*.py")
+_COMPILER = (
+    "include/msl/**/*.h", "layouts.py", "msl/*.py", "emit/**/*.py", "targets/*.py", "build/*.py",
+)  # fmt: skip
 _BUILT = "kernel.so"
 _CUBIN = "kernel.cubin"
 

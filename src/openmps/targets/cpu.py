@@ -8,16 +8,16 @@ thread. docs/metal.md tells which is which and why.
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
 from collections.abc import Iterable
 
 from openmps import settings
 from openmps.build.shader_compiler import ShaderCompiler, find_shader_compiler
 from openmps.emit.entry import emit_check
+from openmps.layouts import Dispatch
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library
-from openmps.targets.base import ValueMemory
+from openmps.targets.base import HEADER_BYTES, ValueMemory, sizes_of
 from openmps.targets.cpu_builder import FIRST_AXIS, Builder, CpuOptions
 from openmps.targets.cpu_loading import LoadedKernel, load_kernel
 from openmps.targets.cpu_runtime import Runtime, Style, runtime
@@ -76,10 +76,9 @@ class CpuKernel:
 
     def launch(self, dispatch: int) -> None:
         if self.style is Style.SIMDGROUPS:
-            grid_and_group = struct.unpack("6I", ctypes.string_at(dispatch + 24, 24))
-            axis = lane_axis(grid_and_group[:3], grid_and_group[3:])
+            axis = lane_axis(*sizes_of(dispatch))
             if axis != FIRST_AXIS:
-                ctypes.memmove(dispatch, self._header_for(axis), 24)
+                ctypes.memmove(dispatch, self._header_for(axis), HEADER_BYTES)
         self._runtime.launch(dispatch, self.name, self._kernel)
 
     def _header_for(self, axis: str) -> bytes:
@@ -95,8 +94,7 @@ class CpuKernel:
         path = self._builder.find_or_build(self._kernel, axis)
         loaded = load_kernel(path, self._kernel.looks_at_grid_only)
         self._loaded.append(loaded)
-        self._headers[axis] = struct.pack(
-            "=QHHIfI",
+        dispatch = Dispatch(
             loaded.entry,
             loaded.style.value,
             loaded.threadgroup_bytes // 16 if loaded.style is Style.SIMDGROUPS else 0,
@@ -104,6 +102,7 @@ class CpuKernel:
             settings.shader_time_limit(),
             min(loaded.stack_bytes, 2**32 - 1),
         )
+        self._headers[axis] = bytes(dispatch)[:HEADER_BYTES]
         return loaded
 
 

@@ -318,5 +318,6 @@ def _stack_bytes(folder: Path) -> int:
 @functools.lru_cache
 def _own_sources() -> dict[str, bytes]:
     """What openmps adds to every kernel: its headers, and the code that generates and builds."""
-    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").rglob("*.py"), Path(__file__)]
+    own = (Path(__file__), PACKAGE / "layouts.py")
+    files = [*(PACKAGE / "include").rglob("*.h"), *(PACKAGE / "emit").rglob("*.py"), *own]
     return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in sorted(files)}

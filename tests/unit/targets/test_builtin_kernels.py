@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from openmps.layouts import BUFFERS, Launch
 from openmps.msl.kernels import Kernel
 from openmps.targets import builtin_kernels
 from openmps.targets.builtin_kernels import BuiltinKernels
@@ -17,10 +18,6 @@ kernel void count(device float* out [[buffer(0)]], uint i [[thread_position_in_g
   out[i] = float(i) * step();
 }
 """
-
-
-class Launch(ctypes.Structure):
-    _fields_ = (("buffers", ctypes.c_void_p), ("rest", ctypes.c_uint * 40))
 
 
 class Block(ctypes.Structure):
@@ -42,7 +39,7 @@ def kernels(folder: Path) -> BuiltinKernels:
 def run(entry: int | None) -> list[float]:
     assert entry is not None
     out = (ctypes.c_float * 4)()
-    buffers = (ctypes.c_void_p * 31)(ctypes.addressof(out))
+    buffers = (ctypes.c_void_p * BUFFERS)(ctypes.addressof(out))
     launch = Launch(ctypes.addressof(buffers))
     block = Block((1, 0, 0), (4, 1, 1))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(entry)(

@@ -14,13 +14,14 @@ from openmps.emit.ir.model import I32, Function, Instruction, Operand
 from openmps.emit.lanes import known_functions
 from openmps.emit.lanes.private_memory import PrivateMemory
 from openmps.emit.lanes.width import WIDTH
+from openmps.layouts import Launch, Threadgroup
 
 Stride = int | None
 
 # Threads of a group are at most 1024; lanes past its end count on.
 _THREAD_BOUND = 1023 + WIDTH - 1
-_GROUP_OFFSETS = (20, 24, 28)  # of Launch::group
-_POSITION_OFFSETS = (0, 4, 8)  # of Threadgroup::position
+_GROUP_OFFSETS = tuple(Launch.group.offset + 4 * axis for axis in range(3))
+_POSITION_OFFSETS = tuple(Threadgroup.position.offset + 4 * axis for axis in range(3))
 
 
 @dataclass

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from openmps.emit.ir.model import I64, Function, Instruction, Operand, Type, UnsupportedIR
 from openmps.emit.lanes.divergence import Lanes
 from openmps.emit.lanes.width import WIDTH
+from openmps.layouts import Threadgroup
 
 _FOLDED: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
@@ -25,7 +26,7 @@ MASK = f"<{WIDTH} x i1>"
 NO_LANES = "zeroinitializer"
 ALL_LANES = "splat (i1 true)"
 LIVE = "%live"  # the lanes that there are, in a simdgroup that is not whole
-DYNAMIC_OFFSET = 32  # of Threadgroup::dynamic in include/msl/launch/launch.h
+DYNAMIC_OFFSET = Threadgroup.dynamic.offset
 
 
 def vector(kind: Type, count: int = WIDTH) -> str:

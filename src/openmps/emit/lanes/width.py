@@ -1,3 +1,5 @@
 """How many threads of a simdgroup move together."""
 
-WIDTH = 32
+from openmps.layouts import SIMD_WIDTH as WIDTH
+
+__all__ = ["WIDTH"]

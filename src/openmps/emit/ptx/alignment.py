@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from openmps.layouts import CudaLaunch
+
 MOST = 16
 LOADED_ADDRESS = 4
 PARAMETER = "openmps_cuda_param_0"
-# Where CudaLaunch::buffers ends (include/msl/launch/cuda_launch.h).
-_BUFFERS_END = 31 * 8
+_BUFFERS_END = CudaLaunch.buffers.offset + CudaLaunch.buffers.size
 _VARIABLE = re.compile(r"\.align (\d+) \.[bufs]\d+ \t?([\w$.]+)")
 _INSTRUCTION = re.compile(r"^\t(?:@!?%\w+ )?([a-z][\w.:]*) *\t(.*);$")
 _TO = re.compile(r"%\w+")

@@ -1,10 +1,9 @@
-// What a generated kernel and the runtime that launches it agree on. Plain data, no includes.
+// What a generated kernel and the runtime that launches it agree on. Plain data.
 #pragma once
 
-namespace openmps {
+#include "counts.h"
 
-constexpr unsigned kSimdWidth = 32;
-constexpr unsigned kBuffers = 31;  // [[buffer(0)]] to [[buffer(30)]]
+namespace openmps {
 
 // One dispatch, read only while it runs.
 struct Launch {
