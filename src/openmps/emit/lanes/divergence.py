@@ -13,6 +13,7 @@ from openmps.emit.ir.flow import Graph, Loop
 from openmps.emit.ir.model import I32, Function, Instruction, Operand
 from openmps.emit.lanes import known_functions
 from openmps.emit.lanes.private_memory import PrivateMemory
+from openmps.emit.lanes.ranges import Ranges, constant_of
 from openmps.emit.lanes.width import WIDTH
 from openmps.layouts import Launch, Threadgroup
 
@@ -56,41 +57,6 @@ class Lanes:
         return frozenset(loop.header for loop in loops if loop.header in self.divergent_loops)
 
 
-def mark_leaving_values(function: Function, graph: Graph) -> None:
-    """Gives each value that is used outside its loop a copy, made where it is defined. In a loop
-    that lanes leave one by one the copy keeps what each lane saw last."""
-    block_of = {
-        i.result: name
-        for name, block in function.blocks.items()
-        for i in block.instructions
-        if i.result and graph.loops_of[name]
-    }
-    copies: dict[tuple[str, str], Instruction] = {}
-    for name, block in function.blocks.items():
-        for i in block.instructions:
-            for position, operand in enumerate(i.operands):
-                home = block_of.get(operand.value)
-                if home is None:
-                    continue
-                place = i.targets[position] if i.op == "phi" else name
-                left = [loop for loop in graph.loops_of[home] if place not in loop.blocks]
-                if not left:
-                    continue
-                key = (operand.value, left[-1].header)
-                if key not in copies:
-                    result = f"{operand.value}.left{graph.index[left[-1].header]}"
-                    copy = Instruction("leave", operand.type, result, [operand])
-                    copy.targets = [loop.header for loop in left]
-                    copies[key] = copy
-                i.operands[position] = Operand(operand.type, copies[key].result)
-    for (value, _), copy in copies.items():
-        block = function.blocks[block_of[value]]
-        at = next(k for k, i in enumerate(block.instructions) if i.result == value) + 1
-        while block.instructions[at].op == "phi":
-            at += 1
-        block.instructions.insert(at, copy)
-
-
 def analyse(function: Function, graph: Graph, private: PrivateMemory, axis: str) -> Lanes:
     return _Analysis(function, Lanes(graph, private), axis).run()
 
@@ -101,9 +67,7 @@ class _Analysis:
         self.lanes = lanes
         self.graph = lanes.graph
         self.strides = lanes.strides
-        self.bounds: dict[str, int] = {}
-        self.zeros: dict[str, int] = {}  # low bits that are zero in lane 0's value
-        self.exact: set[str] = set()  # active lanes never wrap, seen as unsigned
+        self.ranges = Ranges()
         self.defined = {i.result: i for b in function.blocks.values() for i in b.instructions}
         self._arguments(axis)
         for name, block in function.blocks.items():
@@ -117,15 +81,15 @@ class _Analysis:
             self.strides[name] = 0
             self.lanes.block_of[name] = self.graph.entry
         self.strides[lane] = 1
-        self.bounds |= dict.fromkeys((x, y, z), _THREAD_BOUND)
-        self.bounds |= {lane: WIDTH - 1, simdgroup: 31}
-        self.zeros[lane] = 32
+        self.ranges.bounds |= dict.fromkeys((x, y, z), _THREAD_BOUND)
+        self.ranges.bounds |= {lane: WIDTH - 1, simdgroup: 31}
+        self.ranges.zeros[lane] = 32
         if axis == "any":
             self.strides |= dict.fromkeys((x, y, z))
         else:
             along = y if axis == "y" else x
             self.strides[along] = 1
-            self.zeros[along] = 5
+            self.ranges.zeros[along] = 5
 
     def run(self) -> Lanes:
         self.lanes.influenced_by = {name: frozenset() for name in self.graph.order}
@@ -209,15 +173,15 @@ class _Analysis:
                 return "unseen"
         if i.op == "leave":
             apart = any(header in self.lanes.divergent_loops for header in i.targets)
-            self._copy_facts(i)
+            self.ranges.copy(i)
             return None if apart else found[0]
         if i.op == "call":
             return self._call(i, found)
         if i.op in ("atomicrmw", "cmpxchg"):
             return None
-        self._bound(i)
+        self.ranges.find_bound(i)
         if all(stride == 0 for stride in found):
-            self._uniform_zeros(i)
+            self.ranges.find_zeros(i)
             return 0
         if None in found:
             return None
@@ -228,11 +192,11 @@ class _Analysis:
         if i.type.kind not in ("int", "ptr") or i.type.bits < 8:
             return None
         op = i.op
-        constant = _constant(i.operands[1]) if len(i.operands) > 1 else None
-        self._uniform_zeros(i)
+        constant = constant_of(i.operands[1]) if len(i.operands) > 1 else None
+        self.ranges.find_zeros(i)
         if op == "add" or (op == "or" and "disjoint" in i.flags):
             if self._is_grid_position(i):
-                self.exact.add(i.result)
+                self.ranges.exact.add(i.result)
             return strides[0] + strides[1]
         if op == "sub":
             return strides[0] - strides[1]
@@ -247,15 +211,15 @@ class _Analysis:
         if op in ("lshr", "ashr") and constant is not None:
             # Nothing is carried out of the low bits, and those are shifted away.
             low = 0 <= strides[0] * (WIDTH - 1) < (1 << constant)
-            return 0 if low and self._zero_bits(i.operands[0]) >= constant else None
+            return 0 if low and self.ranges.zero_bits(i.operands[0]) >= constant else None
         if op in ("trunc", "freeze", "ptrtoint", "inttoptr", "ptrtoaddr", "bitcast"):
             if i.operands[0].type.kind == "float":
                 return None
-            self._copy_facts(i)
+            self.ranges.copy(i)
             return strides[0]
         if op in ("zext", "sext"):
-            if self._exact(i.operands[0], strides[0], op == "sext"):
-                self._copy_facts(i)
+            if self.ranges.extends_exactly(i.operands[0], strides[0], op == "sext"):
+                self.ranges.copy(i)
                 return strides[0]
             return None
         if op == "ptradd":
@@ -266,7 +230,7 @@ class _Analysis:
 
     def _masked(self, i: Instruction, stride: int, mask: int) -> Stride:
         """x & mask, where lane 0's value ends in zeros that the lanes count in."""
-        zeros = self._zero_bits(i.operands[0])
+        zeros = self.ranges.zero_bits(i.operands[0])
         low = (1 << zeros) - 1
         if not 0 <= stride * (WIDTH - 1) <= low:
             return None
@@ -279,18 +243,14 @@ class _Analysis:
         factor = self.lanes.private.factor(i.result)
         total = strides[0]
         for operand, stride, scale in zip(i.operands[1:], strides[1:], i.indices, strict=True):
-            if stride and operand.type.bits < 64 and not self._exact(operand, stride, True):
+            if (
+                stride
+                and operand.type.bits < 64
+                and not self.ranges.extends_exactly(operand, stride, True)
+            ):
                 return None
             total += stride * scale * factor
         return total
-
-    def _exact(self, operand: Operand, stride: int, signed: bool) -> bool:
-        """Whether extending lane 0's value and counting on gives the same as extending each."""
-        bound = self.bounds.get(operand.value)
-        limit = 1 << (operand.type.bits - signed)
-        if bound is not None and bound + abs(stride) * (WIDTH - 1) < limit:
-            return True
-        return not signed and operand.value in self.exact and stride == 1
 
     def _is_grid_position(self, i: Instruction) -> bool:
         """threadgroup position * group size + thread: less than 2**32 by the contract of Launch."""
@@ -358,8 +318,8 @@ class _Analysis:
 
     def _call(self, i: Instruction, found: list[Stride]) -> Stride:
         if i.detail == "openmps_lane":
-            self.bounds[i.result] = WIDTH - 1
-            self.zeros[i.result] = 32
+            self.ranges.bounds[i.result] = WIDTH - 1
+            self.ranges.zeros[i.result] = 32
             return 1
         if known_functions.is_uniform(i.detail):
             return 0
@@ -367,92 +327,10 @@ class _Analysis:
             return 0 if found[1] == 0 else None
         if known_functions.is_lane_function(i.detail):
             return None
-        self._bound(i)
+        self.ranges.find_bound(i)
         same = all(stride == 0 for stride in found)
         pure = i.detail.startswith("llvm.") or known_functions.is_pure(i.detail)
         return 0 if same and pure else None
-
-    # Facts about ranges
-
-    def _copy_facts(self, i: Instruction) -> None:
-        source = i.operands[0].value
-        if i.op == "trunc":
-            # The bound must survive the cut.
-            if self.bounds.get(source, 1 << 64) < (1 << i.type.bits):
-                self.bounds[i.result] = self.bounds[source]
-        elif source in self.bounds:
-            self.bounds[i.result] = self.bounds[source]
-        if source in self.zeros:
-            self.zeros[i.result] = self.zeros[source]
-        if i.op in ("freeze", "leave") and source in self.exact:
-            self.exact.add(i.result)
-
-    def _zero_bits(self, operand: Operand) -> int:
-        constant = _constant(operand)
-        if constant is not None:
-            return (constant & -constant).bit_length() - 1 if constant else 64
-        return self.zeros.get(operand.value, 0)
-
-    def _uniform_zeros(self, i: Instruction) -> None:
-        if i.type.kind != "int" or len(i.operands) != 2:
-            return
-        left, right = (self._zero_bits(o) for o in i.operands)
-        constant = _constant(i.operands[1])
-        zeros = 0
-        if i.op in ("add", "sub", "or"):
-            zeros = min(left, right)
-        elif i.op == "mul":
-            zeros = left + right
-        elif i.op == "shl" and constant is not None:
-            zeros = left + constant
-        elif i.op == "and":
-            zeros = max(left, right)
-        if zeros:
-            self.zeros[i.result] = min(zeros, 64)
-
-    def _known_bound(self, operand: Operand) -> int | None:
-        constant = _constant(operand)
-        if constant is not None:
-            return constant if constant >= 0 else None
-        return self.bounds.get(operand.value)
-
-    def _bound(self, i: Instruction) -> None:
-        """An upper bound for every lane's value, seen as unsigned, also for lanes that are off."""
-        if i.type.kind != "int" or i.result in self.bounds:
-            return
-        bound: int | None = None
-        known = [self._known_bound(o) for o in i.operands]
-        constant = _constant(i.operands[1]) if len(i.operands) > 1 else None
-        both = [b for b in known if b is not None] if None not in known else []
-        if i.op == "load" and i.type.bits < 32:
-            bound = (1 << i.type.bits) - 1
-        elif i.op == "zext":
-            bound = known[0] if known[0] is not None else (1 << i.operands[0].type.bits) - 1
-        elif i.op == "and":
-            candidates = [b for b in known if b is not None]
-            bound = min(candidates, default=None)
-        elif i.op == "urem" and constant is not None and constant > 0:
-            bound = constant - 1
-        elif i.op in ("lshr", "udiv") and known[0] is not None:
-            bound = known[0] >> (constant or 0) if i.op == "lshr" else known[0]
-        elif i.op == "lshr" and constant is not None:
-            bound = ((1 << i.type.bits) - 1) >> constant
-        elif i.op == "shl" and constant is not None and known[0] is not None:
-            bound = known[0] << constant
-        elif i.op in ("add", "or") and both:
-            bound = sum(both)
-        elif i.op == "mul" and both:
-            bound = both[0] * both[1]
-        elif i.op == "select" and known[1] is not None and known[2] is not None:
-            bound = max(known[1], known[2])
-        elif i.op == "call" and i.detail.startswith("llvm.umin."):
-            bound = min((b for b in known if b is not None), default=None)
-        elif i.op == "freeze":
-            bound = known[0]
-        elif i.op == "sext" and known[0] is not None:
-            bound = known[0] if known[0] < 1 << (i.operands[0].type.bits - 1) else None
-        if bound is not None and bound < (1 << i.type.bits):
-            self.bounds[i.result] = bound
 
     # Strides that need a check
 
@@ -468,7 +346,7 @@ class _Analysis:
         if i.type.kind not in ("int", "ptr") or i.type.bits != 64:
             return
         found: int | None = None
-        constant = _constant(i.operands[1]) if len(i.operands) > 1 else None
+        constant = constant_of(i.operands[1]) if len(i.operands) > 1 else None
         if i.op in ("zext", "sext") and i.operands[0].type.bits == 32:
             found = strides[0]
         elif i.op == "add" or (i.op == "or" and "disjoint" in i.flags):
@@ -485,8 +363,3 @@ class _Analysis:
             found = strides[0] + sum(s * k for s, k in zip(strides[1:], i.indices, strict=True))
         if found is not None and abs(found) < 1 << 20:
             self.lanes.possible[i.result] = found
-
-
-def _constant(operand: Operand) -> int | None:
-    value = operand.value
-    return int(value) if value.lstrip("-").isdigit() else None

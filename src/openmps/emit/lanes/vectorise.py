@@ -16,7 +16,8 @@ from openmps.emit.lanes.arithmetic import divide, emit_arithmetic
 from openmps.emit.lanes.block_layout import BlockLayout
 from openmps.emit.lanes.branches import Branches
 from openmps.emit.lanes.calls import Calls
-from openmps.emit.lanes.divergence import Lanes, analyse, mark_leaving_values
+from openmps.emit.lanes.divergence import Lanes, analyse
+from openmps.emit.lanes.leaving_values import mark_leaving_values
 from openmps.emit.lanes.matrix_rows import MatrixRows
 from openmps.emit.lanes.memory import Memory
 from openmps.emit.lanes.module import module_text, variable_bytes
