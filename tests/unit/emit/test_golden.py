@@ -67,12 +67,12 @@ class Printed:
     def __init__(self, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fronts = []
 
-        def tolerate(ir: str) -> str:
+        def make_defined(ir: str) -> str:
             fronts.append(ir)
-            return self.tolerate(ir)
+            return self.make_defined(ir)
 
-        self.tolerate = cpu_builder.make_ir_defined
-        monkeypatch.setattr(cpu_builder, "make_ir_defined", tolerate)
+        self.make_defined = cpu_builder.make_ir_defined
+        monkeypatch.setattr(cpu_builder, "make_ir_defined", make_defined)
         library = parse_library(METAL.read_text())
         options = cpu_builder.CpuOptions(processor=LEVEL)
         builder = cpu_builder.Builder(library, find_shader_compiler(), options)
@@ -118,7 +118,7 @@ def test_what_lanes_make_of_it(source: Path, request: pytest.FixtureRequest) -> 
     assert numbered.count("call void @openmps_at(") == calls > 0
 
 
-def test_the_golden_fronts_are_tolerated() -> None:
+def test_the_golden_fronts_are_made_defined() -> None:
     for source in SOURCES:
         front = (GOLDEN / f"{source.stem}.front.ll").read_text()
         text = cpu_builder.make_ir_defined(front)
@@ -141,7 +141,7 @@ def test_what_nvrtc_prints(architecture: str, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-def test_what_is_tolerated_of_ptx(architecture: str, request: pytest.FixtureRequest) -> None:
+def test_what_is_made_defined_in_ptx(architecture: str, request: pytest.FixtureRequest) -> None:
     ptx = (GOLDEN / f"kernel.{architecture}.ptx").read_text()
     changed = difflib.ndiff(ptx.splitlines(), make_ptx_defined(ptx, 16).splitlines())
     lines = [line.rstrip() + "\n" for line in changed if line[0] in "+-"]
