@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HEADER_BYTES = Dispatch.grid.offset
 DYNAMIC_OFFSET = Dispatch.dynamic_bytes.offset
 DISPATCH_BYTES = ctypes.sizeof(Dispatch)
-_SIZES = Struct("=3I3I")
+_string_at, _unpack_sizes = ctypes.string_at, Struct("=6I").unpack
 _UNTIL_COPIED = Dispatch.copied.offset - DYNAMIC_OFFSET
 
 
@@ -41,7 +41,7 @@ def dispatch_struct(bound: int) -> Struct:
 
 def sizes_of(dispatch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Grid and threadgroup of the dispatch at that address."""
-    sizes = _SIZES.unpack(ctypes.string_at(dispatch + HEADER_BYTES, _SIZES.size))
+    sizes = _unpack_sizes(_string_at(dispatch + HEADER_BYTES, 24))
     return sizes[:3], sizes[3:]
 
 
