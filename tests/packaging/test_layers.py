@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import openmps
+from openmps.msl import compiler_messages
 
 ROOT = Path(openmps.__file__).parent
 
@@ -145,3 +146,8 @@ def test_python_headers_stay_in_the_bindings() -> None:
         text = source.read_text()
         knows_python = "Python.h" in text or "torch/csrc" in text
         assert knows_python == source.name.startswith("bindings"), source.name
+
+
+def test_headers_that_errors_are_found_by_are_there() -> None:
+    for name in compiler_messages._ENTRY_HEADERS:
+        assert (ROOT / "include" / name) in HEADERS

@@ -15,7 +15,7 @@ PROGRAM = "openmps:program"
 # Line n of this is the n-th kernel's instance.
 INSTANCES = "openmps:instances"
 ENTRY = "openmps:entry"
-_ENTRY_HEADERS = ("msl/entry.h", "msl/positions.h", "msl/cuda/entry.h")
+_ENTRY_HEADERS = ("msl/launch/entry.h", "msl/launch/positions.h", "msl/cuda/entry.h")
 
 MOST_SHOWN = 10
 
