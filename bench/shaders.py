@@ -26,7 +26,8 @@ from openmps.build.processor import NATIVE, chosen_processor, levels_here
 from openmps.build.shader_compiler import DIALECT, find_shader_compiler
 from openmps.msl.library import parse_library
 from openmps.targets.base import dispatch_struct
-from openmps.targets.cpu import PACKAGE, CpuOptions, CpuTarget
+from openmps.targets.cpu import CpuTarget
+from openmps.targets.cpu_builder import PACKAGE, CpuOptions
 from openmps.targets.cpu_runtime import Style, runtime
 
 FOLDER = Path(__file__).parent / "shaders"

@@ -18,7 +18,8 @@ from kernels.test_kernels import ACCEPTED, group_of, kernel_name, torch_headers
 from openmps.build.processor import Processor
 from openmps.build.shader_compiler import find_shader_compiler
 from openmps.msl.library import parse_library
-from openmps.targets.cpu import FIRST_AXIS, Builder, lane_axis
+from openmps.targets.cpu import lane_axis
+from openmps.targets.cpu_builder import FIRST_AXIS, Builder
 
 ARM64 = Processor("aarch64", "armv8-a")
 

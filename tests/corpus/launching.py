@@ -11,8 +11,10 @@ from typing import TypeAlias
 import torch
 
 from corpus.sources import Corpus, library
-from openmps.targets.base import BUFFERS, DYNAMIC_OFFSET, dispatch_struct
-from openmps.targets.cpu import CpuKernel, CpuOptions, CpuTarget
+from openmps.layouts import BUFFERS
+from openmps.targets.base import DYNAMIC_OFFSET, dispatch_struct
+from openmps.targets.cpu import CpuKernel, CpuTarget
+from openmps.targets.cpu_builder import CpuOptions
 
 Buffer: TypeAlias = "torch.Tensor | bytes | None"
 

@@ -14,7 +14,7 @@ from corpus.compiling import first_line
 from corpus.launching import Runner
 from corpus.recipes import Check, Recipe, all_recipes, distance
 from corpus.sources import Corpus
-from openmps.targets.cpu import CpuOptions
+from openmps.targets.cpu_builder import CpuOptions
 
 _PATHS = {"lanes": CpuOptions(lanes=True), "fibres": CpuOptions(lanes=False)}
 

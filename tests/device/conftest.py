@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from .memory_program import Programs
-
 
 @pytest.fixture
 def settled() -> Iterator[None]:
@@ -17,10 +15,3 @@ def settled() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-@pytest.fixture(scope="session")
-def programs() -> Iterator[Programs]:
-    started = Programs()
-    yield started
-    started.close()

@@ -19,9 +19,11 @@ import numpy as np
 import pytest
 
 from openmps.build.processor import Processor, levels_here
+from openmps.layouts import BUFFERS
 from openmps.msl.library import LanguageOptions, Library, parse_library
-from openmps.targets.base import BUFFERS, DYNAMIC_OFFSET, dispatch_struct
-from openmps.targets.cpu import CpuOptions, CpuTarget
+from openmps.targets.base import DYNAMIC_OFFSET, dispatch_struct
+from openmps.targets.cpu import CpuTarget
+from openmps.targets.cpu_builder import CpuOptions
 from openmps.targets.cuda import CudaTarget
 
 ENGINE = os.environ.get("OPENMPS_ENGINE", "cpu")  # in tests, the one that activation has chosen

@@ -20,7 +20,8 @@ from pathlib import Path
 from openmps.build.shader_compiler import find_shader_compiler
 from openmps.errors import ShaderSyntaxError
 from openmps.msl.library import parse_library
-from openmps.targets.cpu import Builder, CpuOptions, CpuTarget
+from openmps.targets.cpu import CpuTarget
+from openmps.targets.cpu_builder import Builder, CpuOptions
 
 from .mutate import mutated
 

@@ -10,7 +10,7 @@ import pytest
 import tomllib
 
 from openmps.emit.cuda import emit_cuda_kernel
-from openmps.emit.ptx_tolerance import tolerate_ptx
+from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.msl.library import LanguageOptions, parse_library
 from openmps.targets.cuda import DIALECT, PACKAGE
 from openmps.targets.nvrtc import compile_ptx
@@ -67,8 +67,8 @@ def test_vectors_move_whole_and_are_known_to_be_aligned() -> None:
         )
         assert re.search(r"ld\.global\.v4\.[a-z]\d+", ptx), kind
         assert re.search(r"st\.global\.v4\.[a-z]\d+", ptx), kind
-        assert "openmps_off" not in tolerate_ptx(ptx)
-        assert "openmps_off" in tolerate_ptx(ptx, 1)
+        assert "openmps_off" not in make_ptx_defined(ptx)
+        assert "openmps_off" in make_ptx_defined(ptx, 1)
 
 
 def test_a_vector_at_an_odd_element_is_asked_about() -> None:
@@ -76,7 +76,7 @@ def test_a_vector_at_an_odd_element_is_asked_about() -> None:
         f"{HEAD}kernel void f(device const float* x, device float4* y, {AT}) "
         "{ y[i] = *(device const float4*)(x + 1 + i); }"
     )
-    assert tolerate_ptx(ptx).count(".pred %openmps_off;") == 1
+    assert make_ptx_defined(ptx).count(".pred %openmps_off;") == 1
 
 
 def test_products_are_fused_with_sums_unless_the_result_must_be_exact() -> None:

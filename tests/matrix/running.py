@@ -19,11 +19,11 @@ WHOLE = ("tests/device", "tests/mac", "tests/shader", "tests/cli")
 # Quick ones, where releases of torch and of Python differ most: gradients, Dynamo, the profiler,
 # the tables read from torch, memory, determinism alerts, shaders with their processes and signals.
 SMALL = (
-    "tests/device/test_autograd.py",
-    "tests/device/test_compile.py",
-    "tests/device/test_memory_pools.py",
-    "tests/device/test_optimizers.py",
-    "tests/device/test_profiler.py",
+    "tests/device/autograd/test_autograd.py",
+    "tests/device/graphs/test_compile.py",
+    "tests/device/memory/test_pools.py",
+    "tests/device/autograd/test_optimizers.py",
+    "tests/device/profiler/test_profiler.py",
     "tests/mac/test_determinism.py",
     "tests/mac/test_missing_operators.py",
     "tests/shader/test_running.py",

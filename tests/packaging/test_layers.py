@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import openmps
+from openmps.msl import compiler_messages
 
 ROOT = Path(openmps.__file__).parent
 
@@ -15,19 +17,29 @@ ROOT = Path(openmps.__file__).parent
 MAY_IMPORT = {
     "mac": set(),
     "build": set(),
-    "msl": set(),
-    "emit": {"msl"},
-    "targets": {"build", "emit", "msl"},
-    "shader": {"mac", "msl", "targets"},
+    "msl": {"layouts"},
+    "emit": {"layouts", "msl"},
+    "targets": {"build", "emit", "layouts", "msl"},
+    "shader": {"layouts", "mac", "msl", "targets"},
     "device": {"build", "mac", "shader", "targets"},
     "bench": set(),
     "cli": {"bench", "build", "device", "mac", "msl", "shader", "targets"},
     "autoload": {"device"},
     "pytest_plugin": {"device"},
     "errors": set(),
+    "layouts": set(),
     "settings": set(),
     "__init__": {"device"},
     "__main__": {"cli"},
+}
+# The same for the rooms inside a room; modules that lie in none of them may import all.
+MAY_IMPORT_INSIDE = {
+    "emit": {
+        "ir": set(),
+        "scalar": {"ir"},
+        "lanes": {"ir", "scalar"},
+        "ptx": set(),
+    },
 }
 OPEN_TO_ALL = {"errors", "settings", "__init__"}
 MAY_IMPORT_TORCH = {"bench", "shader", "device", "cli", "pytest_plugin"}
@@ -66,6 +78,25 @@ def test_arrows_point_one_way(module: Path) -> None:
         assert target in allowed, f"{room} must not know {target}"
 
 
+def inner_room_of(module: Path) -> tuple[str, str] | None:
+    """The rooms of a module that lies two deep, such as ("emit", "lanes")."""
+    parts = module.relative_to(ROOT).parts
+    return (parts[0], parts[1]) if len(parts) > 2 else None
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_arrows_inside_a_room_point_one_way(module: Path) -> None:
+    place = inner_room_of(module)
+    if place is None:
+        return
+    room, inner = place
+    allowed = MAY_IMPORT_INSIDE[room][inner] | {inner}
+    for name in imports(module):
+        parts = name.split(".")
+        if parts[:2] == ["openmps", room]:
+            assert parts[2] in allowed, f"{room}/{inner} must not know {room}/{parts[2]}"
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
 def test_torch_is_known_to_few(module: Path) -> None:
     if any(name.split(".")[0] == "torch" for name in imports(module)):
@@ -74,6 +105,8 @@ def test_torch_is_known_to_few(module: Path) -> None:
 
 def test_every_room_is_in_the_table() -> None:
     assert {room_of(module) for module in MODULES} == set(MAY_IMPORT)
+    inside = {(room, inner) for room, inners in MAY_IMPORT_INSIDE.items() for inner in inners}
+    assert {inner_room_of(module) for module in MODULES} - {None} == inside
 
 
 def test_only_settings_reads_our_variables() -> None:
@@ -86,8 +119,35 @@ def test_only_settings_reads_our_variables() -> None:
     assert readers == {"autoload.py"}
 
 
+# Each folder of Metal's standard library, and the folders it may include. What differs on an NVIDIA
+# GPU lies in cuda, and whoever defines it for the CPU includes it instead.
+MAY_INCLUDE = {
+    "types": {"cuda"},
+    "math": {"types"},
+    "threads": {"types", "math", "cuda"},
+    "launch": {"types"},
+    "cuda": {"types", "launch"},
+}
+HEADERS = sorted((ROOT / "include" / "msl").rglob("*.h"))
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.name)
+def test_arrows_between_metals_headers_point_one_way(header: Path) -> None:
+    room = header.parent.name
+    for name in re.findall(r'#include "([^"]+)"', header.read_text()):
+        target = (header.parent / name).resolve()
+        assert target in HEADERS, f"{header.name} includes {name}, which is not there"
+        if room != "msl":  # what lies in no folder puts all of them together
+            assert target.parent.name in MAY_INCLUDE[room] | {room}
+
+
 def test_python_headers_stay_in_the_bindings() -> None:
     for source in (ROOT / "csrc").iterdir():
         text = source.read_text()
         knows_python = "Python.h" in text or "torch/csrc" in text
         assert knows_python == source.name.startswith("bindings"), source.name
+
+
+def test_headers_that_errors_are_found_by_are_there() -> None:
+    for name in compiler_messages._ENTRY_HEADERS:
+        assert (ROOT / "include" / name) in HEADERS

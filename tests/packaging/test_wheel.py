@@ -84,14 +84,15 @@ def test_it_is_pure_python(wheel: Path) -> None:
 
 def test_it_carries_every_source(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    folders = ("csrc", "csrc_cuda", "csrc_metal", "csrc_runtime", "include/msl", "include/msl/cuda")
-    for folder in folders:
-        files = (file for file in (ROOT / "src/openmps" / folder).iterdir() if file.is_file())
-        assert {f"openmps/{folder}/{file.name}" for file in files} <= names
+    package = ROOT / "src/openmps"
+    for folder in ("csrc", "csrc_cuda", "csrc_metal", "csrc_runtime", "include"):
+        files = [file for file in (package / folder).rglob("*") if file.suffix in (".h", ".cpp")]
+        assert files
+        assert {f"openmps/{file.relative_to(package)}" for file in files} <= names
     assert {
         "openmps/py.typed",
         "openmps/device/guards.metal",
-        "openmps/device/own_math.h",
+        "openmps/device/builtin_math.h",
         "openmps/device/philox.h",
         "openmps/device/random.metal",
         "openmps/device/poisson.metal",
@@ -114,7 +115,9 @@ def test_the_platform_wheel_says_where_it_runs(platform_wheel: Path, prebuilt: P
     brought = {f"openmps/prebuilt/{file.relative_to(prebuilt)}" for file in prebuilt.glob("*/*/*")}
     assert len(brought) == 6
     assert brought <= names
-    assert {f"openmps/csrc/{file.name}" for file in (ROOT / "src/openmps/csrc").iterdir()} <= names
+    package = ROOT / "src/openmps"
+    sources = (file for file in (package / "csrc").rglob("*") if file.is_file())
+    assert {f"openmps/{file.relative_to(package)}" for file in sources} <= names
 
 
 def test_the_platform_wheel_needs_no_compiler(platform_wheel: Path, tmp_path: Path) -> None:

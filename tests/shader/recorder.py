@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
+from openmps.layouts import BUFFERS
 from openmps.msl.library import Library
 from openmps.shader.library import ShaderLibrary, compile_shader
-from openmps.targets.base import BUFFERS, DISPATCH_BYTES, PlainMemory
+from openmps.targets.base import DISPATCH_BYTES, PlainMemory
 
 HEADER = bytes(range(24))
 

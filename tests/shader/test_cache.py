@@ -11,7 +11,7 @@ import torch
 from openmps import settings
 from openmps.build.processor import levels_here
 from openmps.build.shader_compiler import ShaderCompiler
-from openmps.targets import cpu
+from openmps.targets import cpu, cpu_builder
 
 pytestmark = pytest.mark.cpu_engine("a GPU's kernels are built without a compiler's process")
 
@@ -76,7 +76,7 @@ def test_another_text_is_another_kernel(runs: list[list[str]]) -> None:
 def test_a_damaged_entry_is_built_again(runs: list[list[str]], tmp_path: Path) -> None:
     use()
     cold = len(runs)
-    for library in (tmp_path / "cache").rglob(cpu.LIBRARY):
+    for library in (tmp_path / "cache").rglob(cpu_builder.LIBRARY):
         library.unlink()
         library.write_bytes(b"not a library")
     use()
@@ -96,6 +96,6 @@ def test_everything_that_matters_is_in_the_key(
         (level, *_) = (each for each in levels_here() if each != settings.SHADER_CPU.read())
         monkeypatch.setenv(settings.SHADER_CPU.variable, level)
     else:
-        monkeypatch.setattr(cpu, "_own_sources", lambda: {"msl/metal.h": b"edited"})
+        monkeypatch.setattr(cpu_builder, "_own_sources", lambda: {"msl/metal.h": b"edited"})
     use()
     assert len(runs) > cold

@@ -672,7 +672,7 @@ def test_what_another_process_has_built_anew_is_left_alone(tmp_path: Path, use_c
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "entry.json"])
-@pytest.mark.parametrize("kind", ["core", "runtime", "shaders", "shipped", "rules"])
+@pytest.mark.parametrize("kind", ["core", "runtime", "shaders", "builtin", "rules"])
 def test_damage_of_every_kind_is_noticed(tmp_path: Path, kind: str, damage: str) -> None:
     store = Store(tmp_path, kind)
     with store.lock("key", lambda: None), store.workspace("key") as folder:

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "../csrc_runtime/api.h"
-#include "../include/msl/cuda_launch.h"
+#include "../include/msl/launch/cuda_launch.h"
 
 namespace openmps {
 

@@ -1,10 +1,10 @@
-// What Python hands to the runtime, and what it gets back. targets/cpu_runtime.py packs these
-// structures by hand: a field that moves here moves there.
+// What Python hands to the runtime, and what it gets back. layouts.py has these structures, too,
+// and layout.cpp tells it where their fields lie.
 #pragma once
 
 #include <stdint.h>
 
-#include "../include/msl/launch.h"
+#include "../include/msl/launch/launch.h"
 
 #define OPENMPS_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -5,7 +5,7 @@
 
 #include "thread_style.h"
 
-#include "../include/msl/lanes.h"
+#include "../include/msl/threads/lanes.h"
 
 namespace openmps {
 
@@ -253,7 +253,7 @@ OPENMPS_LANES void openmps_at(unsigned number) {
   lane.simdgroup->number[lane.index] = number;
 }
 
-OPENMPS_LANES void openmps_turn() { meet(this_lane(), SITE, execute_turn); }
+OPENMPS_LANES void openmps_back_edge() { meet(this_lane(), SITE, execute_back_edge); }
 
 OPENMPS_LANES unsigned openmps_lane() { return this_lane().index; }
 

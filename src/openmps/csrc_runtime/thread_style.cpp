@@ -43,9 +43,9 @@ void live_as_thread() {
   }
 }
 
-// Turns of a loop that a simdgroup may do before another one gets its turn: one may wait for what
+// Iterations of a loop that a simdgroup may do before another one runs: one may wait for what
 // the other writes.
-constexpr unsigned kTurnsInARow = 256;
+constexpr unsigned kIterationsInARow = 256;
 
 // Does the call at the lowest site for all lanes that stand there. Returns what was called.
 Execute* execute_call(Simdgroup* simdgroup) {
@@ -75,15 +75,15 @@ Execute* execute_call(Simdgroup* simdgroup) {
 bool run_simdgroup(ThreadFibres* fibres, unsigned index) {
   Simdgroup* simdgroup = &fibres->simdgroups[index];
   if (!simdgroup->ready && !simdgroup->calling) return false;
-  for (unsigned turns = 0; turns < kTurnsInARow; ++turns) {
+  for (unsigned done = 0; done < kIterationsInARow; ++done) {
     if (simdgroup->ready) {
       fibres->current = index * kSimdWidth + lowest(simdgroup->ready);
       switch_context(&fibres->host, fibres->context[fibres->current]);
     }
     if (!simdgroup->calling) break;
     fibres->current = index * kSimdWidth + lowest(simdgroup->calling);
-    // Turning a loop is no operation of the simdgroup's: the others have to wait.
-    if (execute_call(simdgroup) != execute_turn) break;
+    // A back-edge is no operation of the simdgroup's: the others have to wait.
+    if (execute_call(simdgroup) != execute_back_edge) break;
   }
   return true;
 }
@@ -135,7 +135,7 @@ Lane this_lane() {
   return {&fibres->simdgroups[thread / kSimdWidth], thread % kSimdWidth};
 }
 
-void execute_turn(Simdgroup*, uint32_t) {}
+void execute_back_edge(Simdgroup*, uint32_t) {}
 
 void wait_at_barrier() {
   const Lane lane = this_lane();

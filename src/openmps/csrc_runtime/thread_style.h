@@ -37,8 +37,8 @@ void delete_simdgroups(Simdgroup* simdgroups);
 // Runs worker->group.
 void run_threads(Worker* worker, Job* job);
 
-// Where a loop turns, lanes only wait for each other.
-void execute_turn(Simdgroup* simdgroup, uint32_t active);
+// At a loop's back-edge lanes only wait for each other.
+void execute_back_edge(Simdgroup* simdgroup, uint32_t active);
 
 // For the functions of lanes.h, in the fibre of the thread that calls them.
 struct Lane {

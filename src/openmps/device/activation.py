@@ -107,7 +107,7 @@ def _connect(installed: Torch, engine: str, mac: Mac) -> None:
 def _kernel_finder(engine: str) -> Callable[[str], int | None]:
     def find(name: str) -> int | None:
         # Here and not above: all programs wait for activation, and some need no such kernel.
-        from openmps.device.own_kernels import finder
+        from openmps.device.builtin_kernels import finder
 
         return finder(engine)(name)
 

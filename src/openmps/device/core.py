@@ -29,7 +29,12 @@ OLDEST_TORCH, NEWEST_TORCH = (2, 11), (2, 15)  # of those that the tests ran wit
 _PACKAGE = Path(__file__).parent.parent
 SOURCES = _PACKAGE / "csrc"
 # What the sources include from other folders.
-_CONTRACTS = ("include/msl/launch.h", "csrc_runtime/slots.h")
+_CONTRACTS = (
+    "include/msl/launch/counts.h",
+    "include/msl/launch/launch.h",
+    "include/msl/launch/cuda_launch.h",
+    "csrc_runtime/slots.h",
+)
 _FLAGS = (
     "-std=c++20",
     "-O2",

@@ -49,9 +49,9 @@ class _Recorder:
 
     def start(self, torch: Path, *, find_all: bool) -> None:
         ours = Path(__file__).parent.parent
-        nobodys = [f"{folder}{os.sep}" for folder in (torch, ours)]
+        internal = [f"{folder}{os.sep}" for folder in (torch, ours)]
         self._core.start_ledger(
-            find_all, _library_folders(), nobodys, str(torch / "_tensor_str.py")
+            find_all, _library_folders(), internal, str(torch / "_tensor_str.py")
         )
         atexit.register(self._end)
         self._come_before_exit()

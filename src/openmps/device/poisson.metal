@@ -1,6 +1,6 @@
 // Poisson numbers, for releases of PyTorch that have them on a Mac.
 #include <c10/metal/random.h>
-#include <openmps/own_math.h>
+#include <openmps/builtin_math.h>
 
 using namespace metal;
 

@@ -7,7 +7,7 @@
 // Logarithms and the like are not taken from a maths library: an element has the same bits on every
 // machine. Host names are PyTorch's, because its error texts contain them.
 #include <c10/metal/random.h>
-#include <openmps/own_math.h>
+#include <openmps/builtin_math.h>
 
 using namespace metal;
 

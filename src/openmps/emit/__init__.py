@@ -1,1 +1,1 @@
-"""C++ and LLVM text for kernels. Pure functions: no compiler, no files, no torch."""
+"""C++, LLVM and PTX text for kernels. Pure functions: no compiler, no files, no torch."""

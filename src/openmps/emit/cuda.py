@@ -3,7 +3,7 @@
 It is the text that the CPU gets, over the same headers; those include what differs from
 include/msl/cuda/. NVRTC must be told that functions without a word are device functions
 (-default-device), C++17, that there are 128-bit integers (-device-int128), and where the headers
-are. What it makes of the text, PTX, needs ptx_tolerance.py before it is assembled.
+are. What it makes of the text, PTX, needs ptx/make_defined.py before it is assembled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from openmps.emit.entry import emit_in_scope, emit_program, kernel_address, slot
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
-ENTRY_NAME = "openmps_cuda"
 MOST_THREADS = 1024
 
 
@@ -39,7 +38,7 @@ def emit_cuda_kernel(library: Library, kernel: Kernel, *, contract: bool = True)
 
 
 def may_be_inline(parameter: Parameter) -> bool:
-    """Whether a buffer's bytes may travel in CudaLaunch::bytes (include/msl/cuda_launch.h)."""
+    """Whether a buffer's bytes may travel in CudaLaunch::bytes (msl/launch/cuda_launch.h)."""
     return parameter.kind == "buffer" and "constant" in parameter.type.split()
 
 

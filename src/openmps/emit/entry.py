@@ -7,12 +7,12 @@ from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 
 
-def emit_program(library: Library, turns: bool = False) -> str:
+def emit_program(library: Library, back_edges: bool = False) -> str:
     """The program alone, in its namespace. The caller may put more after it.
 
-    turns: whether lanes wait for each other where loops turn (msl/turns.py).
+    back_edges: whether lanes wait for each other at the end of a loop's body (msl/back_edges.py).
     """
-    return ("#define OPENMPS_TURNS 1\n" if turns else "") + (
+    return ("#define OPENMPS_BACK_EDGES 1\n" if back_edges else "") + (
         '#include "msl/metal.h"\n#include "msl/program.h"\n'
         "namespace msl {\n"
         "#ifdef __clang__\n"
@@ -35,13 +35,13 @@ def emit_check(library: Library, names: list[str]) -> str:
     return "".join(lines)
 
 
-def emit_kernel(library: Library, kernel: Kernel, entry: str, *, turns: bool = False) -> str:
-    """The program with one entry: plain or thread (see include/msl/launch.h)."""
+def emit_kernel(library: Library, kernel: Kernel, entry: str, *, back_edges: bool = False) -> str:
+    """The program with one entry: plain or thread (see include/msl/launch/launch.h)."""
     path = "".join(f"{name}::" for name in kernel.scope)
     arguments = [f"msl::{path}openmps_kernel", *map(slot, kernel.parameters)]
     limit = kernel.max_threads or "1024"
     return (
-        emit_program(library, turns)
+        emit_program(library, back_edges)
         + _instance(
             library,
             kernel,
@@ -86,7 +86,7 @@ def _instance(library: Library, kernel: Kernel, name: str, more: str = "") -> st
 
 
 def slot(parameter: Parameter) -> str:
-    """Where the parameter's value comes from, for include/msl/entry.h."""
+    """Where the parameter's value comes from, for include/msl/launch/entry.h."""
     if parameter.kind == "buffer":
         return str(parameter.index)
     if parameter.kind == "threadgroup":

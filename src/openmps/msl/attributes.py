@@ -65,7 +65,7 @@ def fold_attributes(tokens: list[Token]) -> list[Token]:
     return out
 
 
-# What a thread can ask about itself. include/msl/positions.h has a slot of each name.
+# What a thread can ask about itself. include/msl/launch/positions.h has a slot of each name.
 POSITIONS = (
     "thread_position_in_grid",
     "thread_position_in_threadgroup",

@@ -15,7 +15,7 @@ PROGRAM = "openmps:program"
 # Line n of this is the n-th kernel's instance.
 INSTANCES = "openmps:instances"
 ENTRY = "openmps:entry"
-_ENTRY_HEADERS = ("msl/entry.h", "msl/positions.h", "msl/cuda/entry.h")
+_ENTRY_HEADERS = ("msl/launch/entry.h", "msl/launch/positions.h", "msl/cuda/entry.h")
 
 MOST_SHOWN = 10
 
@@ -39,7 +39,7 @@ _ADVICE = (
 _TENSOR_NAMES = re.compile(r"\b(tensor_\w+|cooperative_tensor|matmul2d\w*|dextents|mpp)\b")
 
 
-# The functions that guarded divisions become (include/msl/guard.h).
+# The functions that guarded divisions become (include/msl/types/guard.h).
 _DIVISION = re.compile(r"no matching function for call to '(?:\w+::)*(quotient|rest)'")
 _DIVISION_SIGN = {"quotient": "/", "rest": "%"}
 

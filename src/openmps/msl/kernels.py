@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
+from openmps.layouts import BUFFERS
 from openmps.msl.attributes import GRID_ONLY, POSITIONS, Attribute
 from openmps.msl.diagnostics import refuse
 from openmps.msl.rewrite import ADDRESS_SPACES
 from openmps.msl.source import Place, Token
 from openmps.msl.tokens import split_list
-
-MOST_BUFFERS = 31
 
 _IGNORED = frozenset({"function_constant", "maybe_unused", "host_name", "user", "coherent"})
 # A thread's position is a whole number, or two or three.
@@ -133,11 +132,11 @@ def parse_parameters(
                 next_step="write [[thread_position_in_grid]] or the like after it, or make it a "
                 "reference in an address space (constant T&)",
             )
-        if index >= MOST_BUFFERS:
+        if index >= BUFFERS:
             refuse(
                 plain[0].place,
                 f"'{kind}' attribute parameter is out of bounds: must be between 0 and "
-                f"{MOST_BUFFERS - 1}",
+                f"{BUFFERS - 1}",
                 kernel=kernel,
                 next_step="pass tensors as a list, to a struct of device pointers",
             )
@@ -252,15 +251,15 @@ def _type_of(plain: list[Token]) -> str:
             depth -= len(token.text)
         elif token.text in ("[", "(") and depth == 0:
             break
-        elif token.kind == "id" and depth == 0 and token.text not in _TYPE_WORDS:
-            after_scope = at > 0 and plain[at - 1].text == "::"
-            before_more = at + 1 < len(plain) and plain[at + 1].text in ("::", "<")
-            if not after_scope:
-                names += 1
-                if not before_more:
-                    named = at
-            elif not before_more:
-                continue
+        elif (
+            token.kind == "id"
+            and depth == 0
+            and token.text not in _TYPE_WORDS
+            and (at == 0 or plain[at - 1].text != "::")
+        ):
+            names += 1
+            if at + 1 == len(plain) or plain[at + 1].text not in ("::", "<"):
+                named = at
     # One name alone is the type of an unnamed parameter.
     if names < 2 and not (named > 0 and any(t.text in ("*", "&", ">") for t in plain[:named])):
         named = -1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from openmps.errors import ShaderSyntaxError
+from openmps.msl.back_edges import mark_back_edges
 from openmps.msl.diagnostics import finding, refuse
 from openmps.msl.kernels import Kernel, KernelDefinition
 from openmps.msl.lambdas import check_lambdas
@@ -15,7 +16,6 @@ from openmps.msl.printer import PrintedText, print_tokens
 from openmps.msl.program import Instantiation, Program
 from openmps.msl.source import Place, SourceFile
 from openmps.msl.tokens import split_list
-from openmps.msl.turns import mark_turns
 from openmps.msl.wrapping import mark_wrapping
 
 _USE_OF_NAME = {
@@ -108,7 +108,7 @@ def parse_library(
         tokens = Preprocessor(options.defines(), options.find_header).run(file)
         program = Program(tokens)
         check_lambdas(program, options.version)
-        text = print_tokens(mark_turns(mark_wrapping(program.rewritten())))
+        text = print_tokens(mark_back_edges(mark_wrapping(program.rewritten())))
     except RecursionError:
         raise ShaderSyntaxError(
             finding(file.place(0), "the program is nested too deeply"),

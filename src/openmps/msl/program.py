@@ -163,8 +163,6 @@ class Program(DeclarationReader):
             at = self.partner[at + 1] + 1
         elif self.text(at) == "void":
             at += 1  # what follows may begin with `::`
-        elif self.text(at) == "void":
-            at += 1
         else:
             at += 1
             while self.text(at) == "::":

@@ -1,7 +1,7 @@
 """Marks sums, differences and products: those of signed integers wrap, on every engine.
 
 The CPU's compilers are told so by -fwrapv, and the marks are empty for them. NVRTC has no such
-option; for it they are macros (include/msl/wrapping.h) that compute without a sign.
+option; for it they are macros (include/msl/types/wrapping.h) that compute without a sign.
 
 Two places keep the rule of C++, that nothing overflows, because the speed of kernels depends on it
 and an overflow there is lost anyway: an index of plain arithmetic, `x[i * n + 1]`, and the sum in

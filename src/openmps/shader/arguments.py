@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from openmps.errors import DispatchError
+from openmps.layouts import BUFFERS
 from openmps.shader.native_errors import cast_error
-from openmps.targets.base import BUFFERS, DISPATCH_BYTES, ValueMemory
+from openmps.targets.base import DISPATCH_BYTES, ValueMemory
 
 # (address, bytes) of an mps tensor; None for any other
 TensorExtent = Callable[[Tensor], "tuple[int, int] | None"]

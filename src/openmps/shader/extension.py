@@ -1,6 +1,6 @@
 """Metal kernels of C++ extensions: what the device core calls to compile and to launch them.
 
-The structures are those of csrc/metal/shader_calls.h. An exception must not leave a callback: it becomes
+csrc/metal/shader_calls.h is the other half. An exception must not leave a callback: it becomes
 a number and a text in the answer, and the core throws PyTorch's exception of that kind.
 """
 
@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from openmps.layouts import BUFFERS, ShaderAnswer
+
 if TYPE_CHECKING:
     from openmps.shader.library import MetalKernel, ShaderLibrary
 
-_BUFFERS = 31
-_LAUNCH = struct.Struct(f"=6I2Q{_BUFFERS}Q{_BUFFERS}Q")
+_LAUNCH = struct.Struct(f"=6I2Q{BUFFERS}Q{BUFFERS}Q")
 
 # The first that fits; the numbers are those of csrc/metal/encoder.cpp.
 _FAILURES: tuple[tuple[type[Exception], int], ...] = (
@@ -29,16 +30,7 @@ _FAILURES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class _Answer(ctypes.Structure):
-    _fields_ = (
-        ("numbers", ctypes.c_uint64 * 4),
-        ("text", ctypes.c_char_p),
-        ("text_bytes", ctypes.c_uint64),
-        ("failure", ctypes.c_uint32),
-    )
-
-
-_AnswerPointer = ctypes.POINTER(_Answer)
+_AnswerPointer = ctypes.POINTER(ShaderAnswer)
 _Compile = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 _Names = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_uint64)
 _Kernel = ctypes.CFUNCTYPE(None, _AnswerPointer, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
@@ -91,16 +83,16 @@ class ExtensionShaders:
 
         return answer
 
-    def _say(self, answer: _Answer, text: bytes) -> None:
+    def _say(self, answer: ShaderAnswer, text: bytes) -> None:
         self._said.text = text
         answer.text = text
         answer.text_bytes = len(text)
 
-    def _fail(self, answer: _Answer, number: int, text: str) -> None:
+    def _fail(self, answer: ShaderAnswer, number: int, text: str) -> None:
         answer.failure = number
         self._say(answer, text.encode(errors="replace"))
 
-    def _compile(self, answer: _Answer, address: int, size: int, parameters: int) -> None:
+    def _compile(self, answer: ShaderAnswer, address: int, size: int, parameters: int) -> None:
         text = ctypes.string_at(address, size).decode()
         if parameters:
             source, *values = text.rsplit("\0", parameters)
@@ -110,10 +102,10 @@ class ExtensionShaders:
             answer.numbers[0] = len(self._libraries)
             self._libraries.append(library)
 
-    def _names(self, answer: _Answer, library: int) -> None:
+    def _names(self, answer: ShaderAnswer, library: int) -> None:
         self._say(answer, "\0".join(dir(self._libraries[library])).encode())
 
-    def _kernel(self, answer: _Answer, library: int, address: int, size: int) -> None:
+    def _kernel(self, answer: ShaderAnswer, library: int, address: int, size: int) -> None:
         kernel = getattr(self._libraries[library], ctypes.string_at(address, size).decode())
         with self._lock:
             answer.numbers[0] = len(self._kernels)
@@ -122,12 +114,12 @@ class ExtensionShaders:
         answer.numbers[2] = kernel.static_thread_group_memory_length
         answer.numbers[3] = kernel.grid_axes
 
-    def _launch(self, _: _Answer, kernel: int, address: int) -> None:
+    def _launch(self, _: ShaderAnswer, kernel: int, address: int) -> None:
         fields = _LAUNCH.unpack(ctypes.string_at(address, _LAUNCH.size))
         bound, copied = fields[6:8]
         self._kernels[kernel].launch_bound(
             fields[8 : 8 + bound],
-            fields[8 + _BUFFERS : 8 + _BUFFERS + bound],
+            fields[8 + BUFFERS : 8 + BUFFERS + bound],
             copied,
             fields[0:3],
             fields[3:6],

@@ -7,8 +7,8 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from openmps.errors import DispatchError
+from openmps.layouts import BUFFERS
 from openmps.shader.native_errors import cast_error, failed_check
-from openmps.targets.base import BUFFERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Protocol
 from torch import Tensor, get_num_threads
 
 from openmps.errors import ShaderError
+from openmps.layouts import BUFFERS, SIMD_WIDTH
 from openmps.msl.kernels import Kernel
 from openmps.msl.library import Library, parse_library
 from openmps.shader.arguments import VALUE_BYTES, Block, Casts, bind
@@ -31,9 +32,7 @@ from openmps.shader.language import language_options
 from openmps.shader.launches import Launch, observers
 from openmps.shader.native_errors import cast_error
 from openmps.targets.base import (
-    BUFFERS,
     DYNAMIC_OFFSET,
-    SIMD_WIDTH,
     CompiledKernel,
     Target,
     ValueMemory,
@@ -324,7 +323,8 @@ for _ours, _native in ((ShaderLibrary, "_mps_ShaderLibrary"), (MetalKernel, "_mp
 
 @functools.cache
 def cpu_target() -> Target:
-    from openmps.targets.cpu import CpuOptions, CpuTarget
+    from openmps.targets.cpu import CpuTarget
+    from openmps.targets.cpu_builder import CpuOptions
 
     # As many as torch's own operators take.
     return CpuTarget(CpuOptions(workers=get_num_threads))

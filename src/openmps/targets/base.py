@@ -1,7 +1,7 @@
 """What a target owes its callers. Knows no real target; addresses are integers.
 
-A launch passes one block of memory, so that a call costs one foreign call. The block is the
-Dispatch of csrc_runtime/api.h: a field that moves there moves here.
+A launch passes one block of memory, so that a call costs one foreign call. The block is a Dispatch
+(layouts.py), which Python writes in one go:
 
     24 bytes      the kernel's own: CompiledKernel.header, which the caller copies
     uint32[3]     threads in the grid, at least 1 each
@@ -20,21 +20,29 @@ import ctypes
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from openmps.layouts import BUFFERS, Dispatch
+
 if TYPE_CHECKING:
     from openmps.msl.library import Library
 
-BUFFERS = 31
-SIMD_WIDTH = 32
-DYNAMIC_OFFSET = 24 + 2 * 12 + 2 * 8 * BUFFERS + 2 * 8
-COPIED_OFFSET = DYNAMIC_OFFSET + 4 * BUFFERS
-DISPATCH_BYTES = COPIED_OFFSET + 4
+HEADER_BYTES = Dispatch.grid.offset
+DYNAMIC_OFFSET = Dispatch.dynamic_bytes.offset
+DISPATCH_BYTES = ctypes.sizeof(Dispatch)
+_string_at, _unpack_sizes = ctypes.string_at, Struct("=6I").unpack
+_UNTIL_COPIED = Dispatch.copied.offset - DYNAMIC_OFFSET
 
 
 def dispatch_struct(bound: int) -> Struct:
     """Packs a block in one go: header, grid, group, `bound` addresses, as many sizes, extents and
     their count, and which buffers are values. Everything else becomes zero."""
     rest = 8 * (BUFFERS - bound)
-    return Struct(f"=24s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{COPIED_OFFSET - DYNAMIC_OFFSET}xI")
+    return Struct(f"={HEADER_BYTES}s3I3I{bound}Q{rest}x{bound}Q{rest}x2Q{_UNTIL_COPIED}xI")
+
+
+def sizes_of(dispatch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Grid and threadgroup of the dispatch at that address."""
+    sizes = _unpack_sizes(_string_at(dispatch + HEADER_BYTES, 24))
+    return sizes[:3], sizes[3:]
 
 
 class ValueMemory(Protocol):

@@ -16,23 +16,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from openmps import settings
+from openmps import layouts, settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
 from openmps.build.loading import load_built
 from openmps.build.store import user_store
 from openmps.errors import DispatchError, KernelFault, KernelTimeout, ShaderError
+from openmps.layouts import SIMD_WIDTH, Dispatch, Extent, Launch, Report, Threadgroup
 from openmps.targets import cpu_faults
-from openmps.targets.base import BUFFERS, SIMD_WIDTH
 
 if TYPE_CHECKING:
     from openmps.msl.kernels import Kernel
 
 _PACKAGE = Path(__file__).parents[1]
 SOURCES = _PACKAGE / "csrc_runtime"
-_CONTRACTS = ("launch.h", "lanes.h")
+_CONTRACTS = ("launch/counts.h", "launch/launch.h", "threads/lanes.h")
 _LIBRARY = "openmps_runtime.so"
+_STRUCTURES = (Launch, Threadgroup, Extent, Dispatch, Report)
 _FLAGS = (
     "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
     "-ffp-contract=off", "-pthread",
@@ -58,61 +59,6 @@ class _Code(enum.IntEnum):
     TIME_LIMIT = 6
     OUT_OF_MEMORY = 7
     INVALID_DISPATCH = 8
-
-
-class _Extent(ctypes.Structure):
-    _fields_ = (("address", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
-    address: int
-    bytes: int
-
-
-class _Dispatch(ctypes.Structure):
-    """For reading only, when something went wrong. targets/base.py tells how blocks are written."""
-
-    _fields_ = (
-        ("entry", ctypes.c_uint64),
-        ("style", ctypes.c_uint16),
-        ("variables", ctypes.c_uint16),
-        ("workers", ctypes.c_uint32),
-        ("time_limit_s", ctypes.c_float),
-        ("stack_bytes", ctypes.c_uint32),
-        ("grid", ctypes.c_uint32 * 3),
-        ("group", ctypes.c_uint32 * 3),
-        ("buffers", ctypes.c_uint64 * BUFFERS),
-        ("buffer_bytes", ctypes.c_uint64 * BUFFERS),
-        ("extents", ctypes.c_uint64),
-        ("extent_count", ctypes.c_uint64),
-        ("dynamic_bytes", ctypes.c_uint32 * BUFFERS),
-    )
-
-
-class Report(ctypes.Structure):
-    """How this thread's last launch went."""
-
-    _fields_ = (
-        ("code", ctypes.c_uint32),
-        ("style", ctypes.c_uint32),
-        ("address", ctypes.c_uint64),
-        ("position", ctypes.c_uint32 * 3),
-        ("simdgroup", ctypes.c_uint32),
-        ("thread", ctypes.c_uint32),
-        ("padded_pages", ctypes.c_uint32),
-        ("workers", ctypes.c_uint32),
-        ("thread_known", ctypes.c_uint32),
-        ("thread_in_grid", ctypes.c_uint32 * 3),
-        ("threadgroup_memory", ctypes.c_uint64),
-        ("threadgroup_bytes", ctypes.c_uint64),
-    )
-    code: int
-    style: int
-    address: int
-    simdgroup: int
-    thread: int
-    padded_pages: int
-    workers: int
-    thread_known: int
-    threadgroup_memory: int
-    threadgroup_bytes: int
 
 
 class Isolated:
@@ -143,6 +89,7 @@ class Runtime:
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
         self.has_libmvec = _load_if_there("libmvec.so.1")
         self._library = ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+        layouts.check(self._library, "openmps_runtime_layout", _STRUCTURES)
         self._launch = self._library.openmps_launch
         self._launch.argtypes = (ctypes.c_void_p,)
         self._launch.restype = ctypes.c_int
@@ -169,7 +116,7 @@ class Runtime:
         return report
 
     def _raise(self, code: _Code, address: int, name: str, kernel: Kernel | None) -> NoReturn:
-        dispatch = _Dispatch.from_address(address)
+        dispatch = Dispatch.from_address(address)
         report = self.last_report()
         if code is _Code.INTERRUPTED:
             _let_python_handle_signals()
@@ -253,7 +200,7 @@ def _let_python_handle_signals() -> None:
     """Python runs its handlers when a function starts."""
 
 
-def _stacks(dispatch: _Dispatch) -> str:
+def _stacks(dispatch: Dispatch) -> str:
     count = math.prod(dispatch.group)
     if dispatch.style == Style.SIMDGROUPS:
         count = -(-count // SIMD_WIDTH)
@@ -266,7 +213,7 @@ def _place(report: Report) -> str:
 
 
 def _explain_fault(
-    code: _Code, report: Report, dispatch: _Dispatch, kernel: Kernel | None
+    code: _Code, report: Report, dispatch: Dispatch, kernel: Kernel | None
 ) -> tuple[str, str, str]:
     """What happened, what was found, what to do."""
     if code is _Code.ARITHMETIC_FAULT:
@@ -303,7 +250,7 @@ def _explain_fault(
 
 
 def _memories(
-    dispatch: _Dispatch, report: Report, kernel: Kernel | None
+    dispatch: Dispatch, report: Report, kernel: Kernel | None
 ) -> Iterator[cpu_faults.Memory]:
     """What the kernel has pointers to; of a kernel that nobody knows, all that is bound."""
     pointers = {} if kernel is None else {p.index: p for p in cpu_faults.pointers(kernel)}
@@ -313,7 +260,7 @@ def _memories(
         if kernel is None or index in pointers:
             yield cpu_faults.Memory(begin or 0, size, f"buffer {index}", pointers.get(index))
     if dispatch.extents:
-        further = (_Extent * dispatch.extent_count).from_address(dispatch.extents)
+        further = (Extent * dispatch.extent_count).from_address(dispatch.extents)
         for extent in further:
             yield cpu_faults.Memory(extent.address, extent.bytes, "a tensor in a list")
     yield cpu_faults.Memory(

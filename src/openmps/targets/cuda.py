@@ -12,29 +12,28 @@ import ctypes
 import functools
 import json
 import re
-import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from openmps import layouts
 from openmps.build.key import build_key
 from openmps.build.shader_compiler import refused_by_machine
 from openmps.build.store import user_store
 from openmps.emit.cuda import emit_cuda_kernel, may_be_inline
-from openmps.emit.ptx_alignment import UnsupportedPTX
-from openmps.emit.ptx_tolerance import tolerate_ptx
+from openmps.emit.ptx.alignment import UnsupportedPTX
+from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.errors import CompileError, ShaderError
 from openmps.msl.compiler_messages import explain
 from openmps.msl.kernels import Kernel, Parameter
 from openmps.msl.library import Library
 from openmps.msl.nvrtc_messages import as_compiler_messages, shared_bytes
 from openmps.targets import nvjitlink, nvrtc
-from openmps.targets.base import PlainMemory
+from openmps.targets.base import HEADER_BYTES, PlainMemory, sizes_of
 from openmps.targets.cpu import CpuTarget
 from openmps.targets.cuda_driver import (
     Driver,
-    KernelRecord,
     Launcher,
     driver,
     launcher,
@@ -55,7 +54,7 @@ DIALECT = (
     "--std=c++17", "--device-as-default-execution-space", "--device-int128", "--disable-warnings",
 )  # fmt: skip
 FAST_MATH = ("--use_fast_math",)
-UNMARKED = "--define-macro=OPENMPS_UNMARKED"  # include/msl/wrapping.h
+UNMARKED = "--define-macro=OPENMPS_UNMARKED"  # include/msl/types/wrapping.h
 _MAX_THREADS = re.compile(r"^\.maxntid\s+(\d+).*$", re.M)
 
 
@@ -89,7 +88,7 @@ class CudaTarget:
         kernel = library.kernels[name]
         builder = self._builder(library)
         ptx = builder.find_or_compile(kernel).read_text()
-        return {"CUDA": builder.emitted(kernel), "PTX": _tolerant(ptx, MOST_ALIGNMENT)}
+        return {"CUDA": builder.emitted(kernel), "PTX": _defined(ptx, MOST_ALIGNMENT)}
 
     def build(self, library: Library, name: str, alignment: int = MOST_ALIGNMENT) -> BuiltKernel:
         """The kernel's code, without a GPU if the architecture was given."""
@@ -129,7 +128,7 @@ class CudaKernel:
         loaded = driver.load(built.image, kernel.name)
         self.max_threads = min(built.max_threads, loaded.max_threads)
         self.static_threadgroup_bytes = built.threadgroup_bytes
-        self._record = KernelRecord(
+        self._record = layouts.CudaKernel(
             ctypes.addressof(driver.table),
             kernel.name.encode(),
             inline_buffers(kernel),
@@ -137,7 +136,7 @@ class CudaKernel:
         )
         self._record.functions[MOST_ALIGNMENT.bit_length() - 1] = loaded.handle
         _records.append(self._record)
-        self.header = struct.pack("=Q16x", ctypes.addressof(self._record))
+        self.header = bytes(layouts.Dispatch(ctypes.addressof(self._record)))[:HEADER_BYTES]
 
     def launch(self, dispatch: int) -> None:
         code = self._launch(dispatch)
@@ -150,8 +149,8 @@ class CudaKernel:
             self._load_for(alignment)
             code = self._launch(dispatch)
         if code:
-            grid_and_group = struct.unpack("6I", ctypes.string_at(dispatch + 24, 24))
-            sizes = f"grid {grid_and_group[:3]}, threadgroup {grid_and_group[3:]}"
+            grid, group = sizes_of(dispatch)
+            sizes = f"grid {grid}, threadgroup {group}"
             raise_failure(code, self._driver, self.name, self._launcher.last_kernel(), sizes)
 
     def _load_for(self, alignment: int) -> None:
@@ -162,7 +161,7 @@ class CudaKernel:
                 self._record.functions[place] = self._driver.load(image, self.name).handle
 
 
-_records: list[KernelRecord] = []  # for good, as the code is: the last kernel's name is kept
+_records: list[layouts.CudaKernel] = []  # for good, as the code is: the last kernel's name is kept
 
 
 def inline_buffers(kernel: Kernel) -> int:
@@ -209,7 +208,7 @@ class CudaBuilder:
         """The kernel's code, for buffers that are aligned to `alignment` bytes."""
 
         def build(file: Path) -> dict[str, object]:
-            ptx = _tolerant(self.find_or_compile(kernel).read_text(), alignment)
+            ptx = _defined(self.find_or_compile(kernel).read_text(), alignment)
             cubin = self._assemble(ptx)
             file.write_bytes(cubin.image)
             return {"max_threads": _max_threads(ptx), "threadgroup_bytes": cubin.threadgroup_bytes}
@@ -282,9 +281,9 @@ class CudaBuilder:
         return cubin if dense.spills else dense
 
 
-def _tolerant(ptx: str, alignment: int) -> str:
+def _defined(ptx: str, alignment: int) -> str:
     try:
-        return tolerate_ptx(ptx, alignment)
+        return make_ptx_defined(ptx, alignment)
     except UnsupportedPTX as error:
         raise _not_understood(str(error)) from None
 
@@ -330,7 +329,8 @@ def _max_threads(ptx: str) -> int:
 def _own_sources() -> dict[str, bytes]:
     """What openmps adds to every kernel: its headers, and the code that generates and builds."""
     headers = (PACKAGE / "include").rglob("*.h")
-    emitters = (PACKAGE / "emit").glob("*.py")
-    own = [Path(file) for file in (__file__, nvrtc.__file__, nvjitlink.__file__)]
+    emitters = (PACKAGE / "emit").rglob("*.py")
+    modules = (__file__, nvrtc.__file__, nvjitlink.__file__, layouts.__file__)
+    own = [Path(file) for file in modules]
     files = sorted([*headers, *emitters, *own])
     return {str(file.relative_to(PACKAGE)): file.read_bytes() for file in files}

@@ -15,21 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from openmps import settings
+from openmps import layouts, settings
 from openmps.build.artifact import find_or_build
 from openmps.build.compiler import Job
 from openmps.build.key import build_key
 from openmps.build.loading import load_built
 from openmps.build.store import user_store
 from openmps.errors import DispatchError, KernelFault, ShaderError
+from openmps.layouts import CudaDriver, CudaKernel, CudaLaunch
 
 _PACKAGE = Path(__file__).parents[1]
-_SOURCE = _PACKAGE / "csrc_cuda" / "launch.cpp"
+_SOURCES = _PACKAGE / "csrc_cuda"
+# What the sources include from other folders.
 _CONTRACTS = (
-    _PACKAGE / "csrc_cuda" / "launch.h",
-    _PACKAGE / "csrc_runtime" / "api.h",
-    _PACKAGE / "include" / "msl" / "launch.h",
-    _PACKAGE / "include" / "msl" / "cuda_launch.h",
+    "csrc_runtime/api.h",
+    "csrc_runtime/layout.h",
+    "include/msl/launch/counts.h",
+    "include/msl/launch/launch.h",
+    "include/msl/launch/cuda_launch.h",
 )
 _LIBRARY = "openmps_cuda.so"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti")
@@ -50,28 +53,6 @@ _LOST = {
 }
 _OUT_OF_MEMORY, _OUT_OF_RESOURCES = 2, 701
 _MAX_THREADS, _MAJOR, _MINOR = 0, 75, 76  # CUfunction_attribute; CUdevice_attribute twice
-
-
-class DriverTable(ctypes.Structure):
-    """CudaDriver of csrc_cuda/launch.h."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in (
-            "get_context", "set_context", "launch", "allocate", "copy", "release", "context"
-        )),
-    )  # fmt: skip
-
-
-class KernelRecord(ctypes.Structure):
-    """CudaKernel of csrc_cuda/launch.h."""
-
-    _fields_ = (
-        ("driver", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("inlined", ctypes.c_uint32),
-        ("declared", ctypes.c_uint32),
-        ("functions", ctypes.c_void_p * 5),
-    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +77,7 @@ class Driver:
         )
         major, minor = (self._device_attribute(which) for which in (_MAJOR, _MINOR))
         self.architecture = f"sm_{major}{minor}"
-        self.table = DriverTable(
+        self.table = CudaDriver(
             *(
                 ctypes.cast(getattr(self._cuda, name), ctypes.c_void_p)
                 for name in (
@@ -155,6 +136,7 @@ class Launcher:
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
+        layouts.check(self._library, "openmps_cuda_layout", (CudaLaunch, CudaDriver, CudaKernel))
         self.launch: Callable[[int], int] = self._library.openmps_cuda_launch
         self._library.openmps_cuda_launch.argtypes = (ctypes.c_void_p,)
         self._library.openmps_cuda_launch.restype = ctypes.c_int
@@ -195,7 +177,8 @@ def launcher() -> Launcher:
 
 def build(*, prebuilt: bool = True) -> Path:
     extra = settings.CXXFLAGS.read().split()
-    sources = {file.name: file.read_bytes() for file in (_SOURCE, *_CONTRACTS)}
+    sources = {file.name: file.read_bytes() for file in _SOURCES.iterdir() if file.is_file()}
+    sources |= {name: (_PACKAGE / name).read_bytes() for name in _CONTRACTS}
     return find_or_build(
         user_store("runtime"),
         build_key(sources, (platform.machine(), "cuda", *_FLAGS, *extra)),
@@ -207,7 +190,11 @@ def build(*, prebuilt: bool = True) -> Path:
 
 
 def job(extra: list[str]) -> Job:
-    return Job(units=[[_SOURCE]], compile_flags=[*_FLAGS, *extra], link_flags=[*extra])
+    return Job(
+        units=[sorted(_SOURCES.glob("*.cpp"))],
+        compile_flags=[*_FLAGS, *extra],
+        link_flags=[*extra],
+    )
 
 
 def missing_alignment(code: int) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from openmps.build.processor import Processor
-from openmps.emit.lanes import vectorise
+from openmps.emit.lanes.vectorise import vectorise
+from openmps.layouts import Launch, Threadgroup
 
 INCLUDE = Path(__file__).parents[3] / "src" / "openmps" / "include"
 NATIVE = Processor(platform.machine(), "native")
@@ -38,8 +39,8 @@ TO_IR = [
     "-S",
     "-emit-llvm",
 ]
-HEAD = """#include "msl/launch.h"
-#include "msl/lanes.h"
+HEAD = """#include "msl/launch/launch.h"
+#include "msl/threads/lanes.h"
 using namespace openmps;
 extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsigned x, unsigned y,
                                unsigned z, unsigned lane, unsigned sg) {
@@ -51,26 +52,6 @@ extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsi
 # One simdgroup after the other: what a barrier would order is written so that it does not matter.
 BARRIERS = "void openmps_lanes_barrier(void) {} void openmps_lanes_yield(void) {}"
 Shape = tuple[int, int, int]
-
-
-class Launch(ctypes.Structure):
-    _fields_ = (
-        ("buffers", ctypes.c_void_p),
-        ("grid", ctypes.c_uint * 3),
-        ("group", ctypes.c_uint * 3),
-        ("groups", ctypes.c_uint * 3),
-        ("dynamic_offset", ctypes.c_uint * 31),
-    )
-
-
-class Threadgroup(ctypes.Structure):
-    _fields_ = (
-        ("position", ctypes.c_uint * 3),
-        ("shape", ctypes.c_uint * 3),
-        ("threads", ctypes.c_uint),
-        ("simdgroups", ctypes.c_uint),
-        ("dynamic", ctypes.c_void_p),
-    )
 
 
 @functools.cache

@@ -23,18 +23,18 @@ from openmps.build.processor import Processor
 from openmps.build.shader_compiler import find_shader_compiler
 from openmps.emit.cuda import emit_cuda_kernel
 from openmps.emit.entry import emit_kernel
-from openmps.emit.lanes import vectorise
-from openmps.emit.ptx_tolerance import tolerate_ptx
-from openmps.emit.sites import number_sites
+from openmps.emit.ir.call_numbers import number_calls
+from openmps.emit.lanes.vectorise import vectorise
+from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.msl.library import parse_library
-from openmps.targets import cpu, tested_compilers
+from openmps.targets import cpu_builder, tested_compilers
 from openmps.targets.cuda import DIALECT, PACKAGE
 from openmps.targets.nvrtc import compile_ptx
 
 GOLDEN = Path(__file__).parent / "golden"
 METAL = GOLDEN / "kernel.metal"
 SOURCES = sorted(GOLDEN.glob("*.cpp"))
-HEAD = '#include "msl/launch.h"\n#include "msl/lanes.h"\nusing namespace openmps;\n'
+HEAD = '#include "msl/launch/launch.h"\n#include "msl/threads/lanes.h"\nusing namespace openmps;\n'
 ENTRY = """
 extern "C" void openmps_thread(const Launch* launch, const Threadgroup* tg, unsigned x, unsigned y,
                                unsigned z, unsigned lane, unsigned sg) { run(launch, tg, x); }
@@ -67,15 +67,15 @@ class Printed:
     def __init__(self, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fronts = []
 
-        def tolerate(ir: str) -> str:
+        def make_defined(ir: str) -> str:
             fronts.append(ir)
-            return self.tolerate(ir)
+            return self.make_defined(ir)
 
-        self.tolerate = cpu.tolerate_ir
-        monkeypatch.setattr(cpu, "tolerate_ir", tolerate)
+        self.make_defined = cpu_builder.make_ir_defined
+        monkeypatch.setattr(cpu_builder, "make_ir_defined", make_defined)
         library = parse_library(METAL.read_text())
-        options = cpu.CpuOptions(processor=LEVEL)
-        builder = cpu.Builder(library, find_shader_compiler(), options)
+        options = cpu_builder.CpuOptions(processor=LEVEL)
+        builder = cpu_builder.Builder(library, find_shader_compiler(), options)
         self.thread = builder._thread_ir(folder, text)
         (self.front,) = fronts
 
@@ -113,15 +113,15 @@ def test_what_lanes_make_of_it(source: Path, request: pytest.FixtureRequest) -> 
     """From the golden text, so it is the pass alone that decides."""
     ir_text = (GOLDEN / f"{source.stem}.thread.ll").read_text()
     compare(f"{source.stem}.lanes.txt", effects(vectorise(ir_text, axis="line")), request)
-    numbered = number_sites(ir_text)
+    numbered = number_calls(ir_text)
     calls = len(re.findall(r"call [^@]*@openmps_(?!at\()\w+\(", numbered))
     assert numbered.count("call void @openmps_at(") == calls > 0
 
 
-def test_the_golden_fronts_are_tolerated() -> None:
+def test_the_golden_fronts_are_made_defined() -> None:
     for source in SOURCES:
         front = (GOLDEN / f"{source.stem}.front.ll").read_text()
-        text = cpu.tolerate_ir(front)
+        text = cpu_builder.make_ir_defined(front)
         accesses = re.findall(r"^  (?:%\d+ = load|store) (?!atomic).*$", text, re.M)
         assert accesses
         assert {*re.findall(r"\balign (\d+)", "\n".join(accesses))} == {"1"}
@@ -141,9 +141,9 @@ def test_what_nvrtc_prints(architecture: str, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-def test_what_is_tolerated_of_ptx(architecture: str, request: pytest.FixtureRequest) -> None:
+def test_what_is_made_defined_in_ptx(architecture: str, request: pytest.FixtureRequest) -> None:
     ptx = (GOLDEN / f"kernel.{architecture}.ptx").read_text()
-    changed = difflib.ndiff(ptx.splitlines(), tolerate_ptx(ptx, 16).splitlines())
+    changed = difflib.ndiff(ptx.splitlines(), make_ptx_defined(ptx, 16).splitlines())
     lines = [line.rstrip() + "\n" for line in changed if line[0] in "+-"]
     compare(f"kernel.{architecture}.changes.txt", "".join(lines), request)
 

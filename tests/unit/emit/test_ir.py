@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from openmps.emit.ir import UnsupportedIR
-from openmps.emit.ir_instructions import read_function
-from openmps.emit.ir_text import parse_constant, parse_module
-from openmps.emit.lanes import uses, vectorise
+from openmps.emit.ir.instructions import read_function
+from openmps.emit.ir.model import UnsupportedIR
+from openmps.emit.ir.text import parse_constant, parse_module
+from openmps.emit.lanes.vectorise import uses, vectorise
 
 MODULE = """
 target triple = "x86_64-unknown-linux-gnu"

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from openmps.emit.lane_rows import column_of, holder_of, row_of
+from openmps.emit.lanes.matrix_rows import column_of, holder_of, row_of
 
 
 def tree(values: np.ndarray, operation) -> np.generic:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from openmps.emit.lanes import vectorise
+from openmps.emit.lanes.vectorise import vectorise
 
 
 def test_strides_of_all_kinds(launch) -> None:

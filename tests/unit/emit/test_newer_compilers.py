@@ -6,14 +6,14 @@ import warnings
 
 import pytest
 
-from openmps.emit.ir import UnsupportedIR
-from openmps.emit.ir_instructions import read_function
-from openmps.emit.ir_text import parse_module
-from openmps.emit.lanes import vectorise
-from openmps.emit.ptx_alignment import UnsupportedPTX
-from openmps.emit.ptx_tolerance import tolerate_ptx
-from openmps.emit.sites import number_sites
-from openmps.emit.tolerance import tolerate_ir
+from openmps.emit.ir.call_numbers import number_calls
+from openmps.emit.ir.instructions import read_function
+from openmps.emit.ir.make_defined import make_ir_defined
+from openmps.emit.ir.model import UnsupportedIR
+from openmps.emit.ir.text import parse_module
+from openmps.emit.lanes.vectorise import vectorise
+from openmps.emit.ptx.alignment import UnsupportedPTX
+from openmps.emit.ptx.make_defined import make_ptx_defined
 from openmps.targets import tested_compilers
 
 ARGUMENTS = "ptr %0, ptr %1, i32 %2, i32 %3, i32 %4, i32 %5, i32 %6"
@@ -160,7 +160,7 @@ class TestTolerance:
         ],
     )
     def test_alignments_of_what_is_not_atomic(self, line: str, expected: str | None) -> None:
-        assert tolerate_ir(f"  {line}\n") == f"  {expected or line}\n"
+        assert make_ir_defined(f"  {line}\n") == f"  {expected or line}\n"
 
     @pytest.mark.parametrize(
         ("line", "count", "shift"),
@@ -185,7 +185,7 @@ class TestTolerance:
         ],
     )
     def test_every_shift_counts_the_low_bits(self, line: str, count: str, shift: str) -> None:
-        assert tolerate_ir(f"  {line}\n") == f"  {count}\n  {shift}\n"
+        assert make_ir_defined(f"  {line}\n") == f"  {count}\n  {shift}\n"
 
     @pytest.mark.parametrize(
         "line",
@@ -203,7 +203,7 @@ class TestTolerance:
     )
     def test_other_forms_are_refused(self, line: str) -> None:
         with pytest.raises(UnsupportedIR) as refused:
-            tolerate_ir(f"  {line}\n")
+            make_ir_defined(f"  {line}\n")
         assert line.split(",")[0] in str(refused.value)
 
 
@@ -211,7 +211,7 @@ class TestSites:
     BARRIER = "call void @openmps_threadgroup_barrier()"
 
     def test_instructions_need_not_be_understood(self) -> None:
-        text = number_sites(module("%a = frobnicate i32 %2", self.BARRIER))
+        text = number_calls(module("%a = frobnicate i32 %2", self.BARRIER))
         assert "  call void @openmps_at(i32 1)\n  " + self.BARRIER in text
 
     @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ class TestSites:
     )
     def test_what_is_not_understood_is_refused(self, text: str) -> None:
         with pytest.raises(UnsupportedIR):
-            number_sites(text)
+            number_calls(text)
 
 
 def ptx(line: str, registers: str = "") -> str:
@@ -243,7 +243,7 @@ class TestPtx:
         ],
     )
     def test_what_may_stay_stays(self, line: str) -> None:
-        assert tolerate_ptx(ptx(line)) == ptx(line)
+        assert make_ptx_defined(ptx(line)) == ptx(line)
 
     @pytest.mark.parametrize(
         "line",
@@ -264,24 +264,24 @@ class TestPtx:
     )
     def test_other_loads_stores_and_shifts_are_refused(self, line: str) -> None:
         with pytest.raises(UnsupportedPTX, match="not understood") as refused:
-            tolerate_ptx(ptx(line))
+            make_ptx_defined(ptx(line))
         assert line in str(refused.value)
 
     def test_functions_that_begin_differently_are_refused(self) -> None:
         text = ptx("ld.global.u32 \t%r1, [%rd1];").replace(")\n{", ") {")
         with pytest.raises(UnsupportedPTX, match="outside of a function"):
-            tolerate_ptx(text)
+            make_ptx_defined(text)
 
     def test_registers_of_unknown_kinds_are_refused(self) -> None:
         with pytest.raises(UnsupportedPTX, match="%r: 64 bits"):
-            tolerate_ptx(ptx("ret;", "\t.reg .b64 \t%r<4>;\n"))
+            make_ptx_defined(ptx("ret;", "\t.reg .b64 \t%r<4>;\n"))
         with pytest.raises(UnsupportedPTX, match="width is not known"):
-            tolerate_ptx(ptx("st.global.u32 \t[%rd1], %q1;"))
+            make_ptx_defined(ptx("st.global.u32 \t[%rd1], %q1;"))
 
     def test_a_register_that_is_also_set_elsewhere_is_not_known(self) -> None:
         known = "mov.u64 \t%rd1, 16;\n\tld.global.u32 \t%r1, [%rd1];"
-        assert "%openmps_off" not in tolerate_ptx(ptx(known))
-        assert "%openmps_off" in tolerate_ptx(ptx(known + "\n\tset anew %rd1;"))
+        assert "%openmps_off" not in make_ptx_defined(ptx(known))
+        assert "%openmps_off" in make_ptx_defined(ptx(known + "\n\tset anew %rd1;"))
 
 
 class TestReleases:

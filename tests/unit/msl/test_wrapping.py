@@ -72,7 +72,9 @@ def squeezed(body: str) -> str:
     """What a function's body became."""
     head = "struct S {}; typedef struct { int m; } Record; typedef int Number; "
     head += "template <typename T, int N> void f() {"
-    text = without_spaces(parse_library(f"{head} {body} }}").cpp).replace("OPENMPS_TURN_AND", "")
+    text = without_spaces(parse_library(f"{head} {body} }}").cpp).replace(
+        "OPENMPS_BACK_EDGE_AND", ""
+    )
     begin = without_spaces(head)
     assert text.startswith(begin)
     return text.removeprefix(begin).removesuffix("}")

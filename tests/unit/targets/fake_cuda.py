@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from openmps.targets.base import BUFFERS
+from openmps import layouts
 
 CONTEXT = 0xC0
 FUNCTION = 0xF0
@@ -21,22 +21,7 @@ NAMES = {
 }
 
 
-class CudaLaunch(ctypes.Structure):
-    """include/msl/cuda_launch.h, a second time: a field that moves there fails here."""
-
-    _fields_ = (
-        ("buffers", ctypes.c_uint64 * BUFFERS),
-        ("grid", ctypes.c_uint32 * 3),
-        ("group", ctypes.c_uint32 * 3),
-        ("groups", ctypes.c_uint32 * 3),
-        ("flat", ctypes.c_uint32),
-        ("dynamic_offset", ctypes.c_uint32 * BUFFERS),
-        ("inline_offset", ctypes.c_uint16 * BUFFERS),
-        ("nothing", ctypes.c_uint16),
-        ("padding", ctypes.c_uint32),
-        ("bytes", ctypes.c_ubyte * 512),
-    )
-
+class CudaLaunch(layouts.CudaLaunch):
     def value(self, index: int, size: int) -> bytes:
         """What the kernel finds in a buffer that is inline."""
         assert self.buffers[index] == 0

@@ -1,6 +1,6 @@
 // Kernels for the tests of the CPU runtime, each a function of its own. tests only.
-#include "msl/launch.h"
-#include "msl/lanes.h"
+#include "msl/launch/launch.h"
+#include "msl/threads/lanes.h"
 using namespace openmps;
 extern "C" void openmps_lanes_barrier();
 extern "C" void openmps_lanes_yield();

@@ -13,8 +13,8 @@ import pytest
 from openmps.errors import ShaderError, ShaderSyntaxError
 from openmps.msl.library import LanguageOptions, parse_library
 from openmps.targets import cuda, cuda_driver, nvjitlink, nvrtc
+from openmps.targets.builtin_kernels import BuiltinKernels
 from openmps.targets.cuda import CudaBuilder, CudaTarget, read_built
-from openmps.targets.shipped import ShippedKernels
 
 SOURCE = """
 #include <metal_stdlib>
@@ -249,14 +249,14 @@ class TestNvrtc:
         with pytest.raises(ShaderError, match="cannot compile for the GPU, which is sm_20"):
             CudaTarget("sm_20").build(parse_library(SOURCE), "scale")
 
-    def test_shipped_kernels_are_found_by_their_text_alone(
+    def test_builtin_kernels_are_found_by_their_text_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "ours.metal").write_text("#include <ours/h.h>\n" + SOURCE)
         (tmp_path / "h.h").write_text("constant int ours = 1;")
 
         def cubin(name: str = "scale", architecture: str = "sm_90") -> Path | None:
-            kernels = ShippedKernels(tmp_path / "ours.metal", {"ours/h.h": tmp_path / "h.h"})
+            kernels = BuiltinKernels(tmp_path / "ours.metal", {"ours/h.h": tmp_path / "h.h"})
             return kernels.cubin(name, architecture)
 
         first = cubin()
@@ -271,7 +271,7 @@ class TestNvrtc:
         monkeypatch.setattr(nvjitlink, "_binding", None)
         assert cubin() == first
 
-    def test_shipped_kernels_do_not_fuse(self, tmp_path: Path) -> None:
+    def test_builtin_kernels_do_not_fuse(self, tmp_path: Path) -> None:
         (tmp_path / "ours.metal").write_text(SOURCE)
         seen = []
         build = CudaBuilder.find_or_build
@@ -282,7 +282,7 @@ class TestNvrtc:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(CudaBuilder, "find_or_build", watched)
-            ShippedKernels(tmp_path / "ours.metal", {}).cubin("scale", "sm_90")
+            BuiltinKernels(tmp_path / "ours.metal", {}).cubin("scale", "sm_90")
         assert "--fmad=false" in seen[0]
 
     def test_what_was_built_is_read_back(self) -> None:

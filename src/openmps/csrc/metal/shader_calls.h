@@ -8,7 +8,7 @@ namespace openmps {
 
 constexpr unsigned kMetalBuffers = 31;
 
-// shader/extension.py has the same two structures.
+// openmps/layouts.py has the same two structures.
 struct ShaderAnswer {
   uint64_t numbers[4];
   const char* text;  // valid until this thread's next call

@@ -2,7 +2,7 @@
 // metal_math and metal_simdgroup for its own types do), and what their headers define as macros.
 #pragma once
 
-#include "quad.h"
+#include "threads/quad.h"
 
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_CONST_FUNC inline __attribute__((always_inline))

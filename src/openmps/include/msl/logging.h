@@ -1,7 +1,7 @@
 // metal_logging and assert: accepted, and without effect.
 #pragma once
 
-#include "traits.h"
+#include "types/traits.h"
 
 #define assert(...) ((void)0)
 

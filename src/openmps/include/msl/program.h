@@ -12,13 +12,13 @@ namespace msl {
 #define OPENMPS_SHARED __attribute__((used)) static thread_local
 #endif
 
-// Where a loop turns (msl/turns.py).
-#ifdef OPENMPS_TURNS
-#define OPENMPS_TURN openmps_turn()
-#define OPENMPS_TURN_AND openmps_turn(),
+// At the back-edge of a loop (msl/back_edges.py).
+#ifdef OPENMPS_BACK_EDGES
+#define OPENMPS_BACK_EDGE openmps_back_edge()
+#define OPENMPS_BACK_EDGE_AND openmps_back_edge(),
 #else
-#define OPENMPS_TURN
-#define OPENMPS_TURN_AND
+#define OPENMPS_BACK_EDGE
+#define OPENMPS_BACK_EDGE_AND
 #endif
 
 // A literal that is one arm of `c ? a : b` (msl/rewrite.py). Where half is a class, it must become

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "include/msl/launch.h"
+#include "include/msl/launch/launch.h"
 
 namespace openmps {
 namespace {

@@ -5,7 +5,7 @@
 
 namespace openmps {
 
-// `code` is a PlainEntry of include/msl/launch.h.
+// `code` is a PlainEntry of include/msl/launch/launch.h.
 void launch_on_cpu(void* code, uint32_t threads, c10::ArrayRef<KernelArgument> arguments);
 
 }  // namespace openmps

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "include/msl/cuda_launch.h"
+#include "include/msl/launch/cuda_launch.h"
 
 namespace openmps::cuda_driver {
 

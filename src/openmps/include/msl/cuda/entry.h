@@ -4,8 +4,8 @@
 // OPENMPS_CUDA_ENTRY(that namespace::, most threads).
 #pragma once
 
-#include "../cuda_launch.h"
-#include "../positions.h"
+#include "../launch/cuda_launch.h"
+#include "../launch/positions.h"
 
 namespace msl {
 namespace openmps_entry {

@@ -3,7 +3,7 @@
 // cannot do: `c ? a_half : a_float`, which each of the two could become.
 #pragma once
 
-#include "../traits.h"
+#include "../types/traits.h"
 
 namespace msl {
 namespace openmps_detail {

@@ -1,0 +1,1 @@
+"""IR of one thread in, IR of 32 lanes in lock-step out."""

@@ -1,0 +1,1 @@
+"""PTX, between the compiler that wrote it and the one that reads it."""

@@ -1,0 +1,1 @@
+"""IR of one thread made of scalars alone: vectors, structs and copies taken apart."""
