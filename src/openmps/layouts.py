@@ -1,8 +1,8 @@
 """The structures that Python and C++ hand to each other: Python's half, and the check of the two.
 
-C++'s half is in include/msl/launch/ and in csrc_runtime/api.h, csrc_cuda/launch.h and
-csrc/shader_calls.h, under the same names. Each native library brings a table of where its fields
-lie, which `check` compares with these when the library is loaded.
+C++'s half is in include/msl/launch/ and in csrc_runtime/api.h, csrc_cuda/*.h and
+csrc/metal/shader_calls.h, under the same names. Each native library brings a table of where its
+fields lie, which `check` compares with these when the library is loaded.
 """
 
 from __future__ import annotations
@@ -116,13 +116,14 @@ class Report(ctypes.Structure):
     threadgroup_bytes: int
 
 
-# ---- csrc_cuda/launch.h: the driver, and a kernel that it has loaded
+# ---- csrc_cuda/driver.h and launch.h: the driver, and a kernel that it has loaded
 
 
 class CudaDriver(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in (
-            "get_context", "set_context", "launch", "allocate", "copy", "release", "context"
+            "get_context", "set_context", "launch", "allocate", "copy_from_host", "copy",
+            "release", "error_text", "context",
         )),
     )  # fmt: skip
 
@@ -137,7 +138,7 @@ class CudaKernel(ctypes.Structure):
     )
 
 
-# ---- csrc/shader_calls.h: kernels of C++ extensions
+# ---- csrc/metal/shader_calls.h: kernels of C++ extensions
 
 
 class ShaderAnswer(ctypes.Structure):

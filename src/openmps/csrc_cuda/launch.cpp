@@ -127,7 +127,7 @@ struct Queued {
     uint64_t memory = 0;
     const auto size = spilled.bytes.size();
     if (const int failed = driver.allocate(&memory, size, kDefaultStream)) return failed;
-    int failed = driver.copy(memory, spilled.bytes.data(), size, kDefaultStream);
+    int failed = driver.copy_from_host(memory, spilled.bytes.data(), size, kDefaultStream);
     if (!failed) {
       for (size_t i = 0; i < spilled.buffers.size(); ++i) {
         launch.buffers[spilled.buffers[i]] =

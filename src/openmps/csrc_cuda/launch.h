@@ -1,27 +1,14 @@
-// What targets/cuda_driver.py hands over: the driver's functions, and a kernel. Both stay for good.
-// The driver's headers are on few machines, so its types are written as what they are.
+// What targets/cuda_driver.py hands over: a kernel, and the driver that it is launched with. Both
+// stay for good.
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "../csrc_runtime/api.h"
 #include "../include/msl/launch/cuda_launch.h"
+#include "driver.h"
 
 namespace openmps {
-
-// Of libcuda.so.1. Each answers 0, or the number of an error.
-struct CudaDriver {
-  int (*get_context)(void** context);
-  int (*set_context)(void* context);
-  int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned group_x,
-                unsigned group_y, unsigned group_z, unsigned shared_bytes, void* stream,
-                void** parameters, void** extra);
-  int (*allocate)(uint64_t* address, size_t bytes, void* stream);
-  int (*copy)(uint64_t address, const void* bytes, size_t size, void* stream);
-  int (*release)(uint64_t address, void* stream);
-  void* context;  // the one that torch uses
-};
 
 constexpr unsigned kAlignments = 5;
 

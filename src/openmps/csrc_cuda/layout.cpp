@@ -21,8 +21,10 @@ OPENMPS_LAYOUT(openmps_cuda_layout) = {
     OPENMPS_FIELD(CudaDriver, set_context),
     OPENMPS_FIELD(CudaDriver, launch),
     OPENMPS_FIELD(CudaDriver, allocate),
+    OPENMPS_FIELD(CudaDriver, copy_from_host),
     OPENMPS_FIELD(CudaDriver, copy),
     OPENMPS_FIELD(CudaDriver, release),
+    OPENMPS_FIELD(CudaDriver, error_text),
     OPENMPS_FIELD(CudaDriver, context),
 
     OPENMPS_STRUCTURE(CudaKernel),

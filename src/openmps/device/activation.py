@@ -95,6 +95,7 @@ def _connect(installed: Torch, engine: str, mac: Mac) -> None:
     batch_norms = settings.autocast(engine)
     library = core.load()
     library.provide_kernels(_kernel_finder(engine))
+    library.provide_driver(_driver_table)
     rules.hand_over(library, installed, mac, engine, strict)
     patches.apply(patches.patches(library, mac, engine))
     extensions.connect(library, installed)
@@ -112,6 +113,13 @@ def _kernel_finder(engine: str) -> Callable[[str], int | None]:
         return finder(engine)(name)
 
     return find
+
+
+def _driver_table() -> int:
+    # Here and not above: asking for it starts the GPU, and only the CUDA engine asks.
+    from openmps.targets.cuda_driver import table_address
+
+    return table_address()
 
 
 def _has_native_mps() -> bool:

@@ -33,6 +33,7 @@ _CONTRACTS = (
     "include/msl/launch/counts.h",
     "include/msl/launch/launch.h",
     "include/msl/launch/cuda_launch.h",
+    "csrc_cuda/driver.h",
     "csrc_runtime/slots.h",
 )
 _FLAGS = (

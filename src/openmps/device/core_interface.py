@@ -37,6 +37,10 @@ class Core(Protocol):
     def provide_kernels(self, find: Callable[[str], int | None], /) -> None:
         """`find` gives the address of the code of a kernel of device/*.metal by its name."""
 
+    def provide_driver(self, find: Callable[[], int], /) -> None:
+        """`find` gives the address of the table of functions of the engine's driver: on CUDA a
+        CudaDriver. Asked when the device is first used and not before."""
+
     def refuse(self, operator: str, dtypes: int, of: str, error: str, text: str, /) -> None:
         """A rule: the operator refuses the dtypes (a bit for each) of the argument `of`."""
 

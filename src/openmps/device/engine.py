@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import os
@@ -55,14 +54,10 @@ def probe(engine: str) -> Availability:
 
 def driver_version() -> tuple[int, int] | None:
     """The newest CUDA that the driver knows; None without a driver."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    number = ctypes.c_int()
-    if driver.cuDriverGetVersion(ctypes.byref(number)) != 0:
-        return None
-    return number.value // 1000, number.value % 1000 // 10
+    # Here and not above: the CPU engine does without.
+    from openmps.targets import cuda_driver
+
+    return cuda_driver.version()
 
 
 @functools.cache

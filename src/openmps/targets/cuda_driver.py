@@ -1,4 +1,5 @@
-"""NVIDIA's driver, as far as kernels need it: load a cubin, queue a launch. No torch.
+"""NVIDIA's driver: load a cubin, queue a launch. No torch. Nothing else of openmps opens libcuda:
+the C++ core and csrc_cuda call it through `Driver.table`.
 
 A launch is one call of csrc_cuda, which calls the driver. Kernels run in the context that torch
 uses (a GPU's primary one), are queued on its stream, and are never unloaded.
@@ -82,7 +83,8 @@ class Driver:
                 ctypes.cast(getattr(self._cuda, name), ctypes.c_void_p)
                 for name in (
                     "cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernel", "cuMemAllocAsync",
-                    "cuMemcpyHtoDAsync_v2", "cuMemFreeAsync",
+                    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemFreeAsync",
+                    "cuGetErrorString",
                 )
             ),
             self._context,
@@ -162,6 +164,24 @@ def driver() -> Driver:
     """The driver of this process. Raises ShaderError if there is none, or no GPU."""
     with _lock:
         return _driver()
+
+
+def table_address() -> int:
+    """The address of the driver's CudaDriver (csrc_cuda/driver.h), which stays for good."""
+    return ctypes.addressof(driver().table)
+
+
+def version(library: Any = None) -> tuple[int, int] | None:
+    """The newest CUDA that the driver knows; None without a driver. Does not start it, so that a
+    process may fork afterwards."""
+    try:
+        cuda = library or _open_libcuda()
+    except OSError:
+        return None
+    number = ctypes.c_int()
+    if cuda.cuDriverGetVersion(ctypes.byref(number)) != 0:
+        return None
+    return number.value // 1000, number.value % 1000 // 10
 
 
 @functools.cache
@@ -245,9 +265,13 @@ def _lost(problem: str, code: int, said: str, before: str | None) -> KernelFault
     )
 
 
+def _open_libcuda() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
 def _load_libcuda() -> Any:
     try:
-        library = ctypes.CDLL("libcuda.so.1")
+        library = _open_libcuda()
     except OSError as error:
         raise ShaderError(
             "this machine has no NVIDIA driver",

@@ -48,6 +48,8 @@ class FakeCuda:
         self.launches: list[Launched] = []
         self.copies: dict[int, bytes] = {}
         self.loaded: list[bytes] = []
+        self.is_started = False
+        self.version = 13020
         self.capability = {75: 9, 76: 0}
         self.max_threads = 1024
         self.answers: dict[str, int] = {}  # what the named functions fail with
@@ -56,7 +58,8 @@ class FakeCuda:
         self.next_address = 0x7000_0000
         pointer, number, size = ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t
         address = ctypes.c_uint64
-        self._define("cuInit", self._fine, number)
+        self._define("cuInit", self._start, number)
+        self._define("cuDriverGetVersion", self._version, pointer)
         self._define("cuDeviceGet", self._device, pointer, ctypes.c_int)
         self._define("cuDevicePrimaryCtxRetain", self._retain, pointer, ctypes.c_int)
         self._define("cuDeviceGetAttribute", self._attribute, pointer, ctypes.c_int, ctypes.c_int)
@@ -70,6 +73,7 @@ class FakeCuda:
         self._define("cuLaunchKernel", self._launch, pointer, *[number] * 7, *[pointer] * 3)
         self._define("cuMemAllocAsync", self._allocate, pointer, size, pointer)
         self._define("cuMemcpyHtoDAsync_v2", self._copy, address, pointer, size, pointer)
+        self._define("cuMemcpyDtoDAsync_v2", self._copy_on_device, address, address, size, pointer)
         self._define("cuMemFreeAsync", self._free, address, pointer)
 
     def _define(self, name: str, function: Any, *types: Any) -> None:
@@ -84,7 +88,12 @@ class FakeCuda:
 
     # ---- what the functions do
 
-    def _fine(self, _: int) -> int:
+    def _start(self, _: int) -> int:
+        self.is_started = True
+        return 0
+
+    def _version(self, out: int) -> int:
+        ctypes.c_int.from_address(out).value = self.version
         return 0
 
     def _device(self, out: int, index: int) -> int:
@@ -163,6 +172,11 @@ class FakeCuda:
         assert address == self.next_address
         self.copies[address] = ctypes.string_at(source, size)
         self.calls.append(f"copy {size}")
+        return 0
+
+    def _copy_on_device(self, to: int, source: int, size: int, stream: int | None) -> int:
+        assert stream is None
+        self.calls.append(f"copy {size} from {source:#x} to {to:#x}")
         return 0
 
     def _free(self, address: int, stream: int | None) -> int:

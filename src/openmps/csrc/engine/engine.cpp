@@ -12,6 +12,7 @@ namespace openmps {
 Backing g_backing;
 Engine* g_engine = nullptr;
 bool g_engine_started = false;
+FindDriver g_find_driver = nullptr;
 
 namespace {
 

@@ -169,6 +169,11 @@ void choose_engine(const std::string& name);
 // At load time, by a static variable of the engine's own file; or later, from another library.
 bool register_engine(Engine* engine);
 
+// Set at activation: gives the table of functions of the engine's driver, which Python opens. It
+// starts the device, waits for the GIL, and may throw.
+using FindDriver = const void* (*)();
+extern FindDriver g_find_driver;
+
 // Before anything is asked of the engine's device.
 void start_engine();
 extern bool g_engine_started;

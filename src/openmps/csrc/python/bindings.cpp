@@ -47,12 +47,15 @@ PyObject* text(const std::string& value) {
 namespace {
 
 PyObject* g_kernel_finder = nullptr;
+PyObject* g_driver_finder = nullptr;
 
-// Asks Python for a kernel of device/*.metal: once for each, so the GIL may be taken here.
-void* find_kernel_code(const char* name) {
+// Asks Python for an address; None is null. Whoever asks keeps the answer, so the GIL may be taken
+// here.
+template <class... Arguments>
+void* ask_for_address(PyObject* finder, const char* format, Arguments... arguments) {
   const auto gil = PyGILState_Ensure();
-  auto* found = PyObject_CallFunction(g_kernel_finder, "s", name);
-  void* entry = found == nullptr || found == Py_None ? nullptr : PyLong_AsVoidPtr(found);
+  auto* found = PyObject_CallFunction(finder, format, arguments...);
+  void* address = found == nullptr || found == Py_None ? nullptr : PyLong_AsVoidPtr(found);
   Py_XDECREF(found);
   if (PyErr_Occurred() != nullptr) {
     python_error error;
@@ -61,8 +64,12 @@ void* find_kernel_code(const char* name) {
     throw error;
   }
   PyGILState_Release(gil);
-  return entry;
+  return address;
 }
+
+void* find_kernel_code(const char* name) { return ask_for_address(g_kernel_finder, "s", name); }
+
+const void* find_driver() { return ask_for_address(g_driver_finder, ""); }
 
 // activate(engine, recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor, strict,
 //          dense_operators, sparse_operators, operators_always_on_cpu)
@@ -86,6 +93,7 @@ PyObject* activate(PyObject*, PyObject* args) {
   install_hooks();
   register_vmapped_attention();
   g_find_kernel_code = find_kernel_code;
+  g_find_driver = find_driver;
   const NativeOperators native = {strings(dense), strings(sparse), strings(on_cpu)};
   const bool draws_poisson =
       std::find(native.dense.begin(), native.dense.end(), "aten::poisson") != native.dense.end();
@@ -104,6 +112,13 @@ PyObject* activate(PyObject*, PyObject* args) {
 // its name, or None if there is none.
 PyObject* provide_kernels(PyObject*, PyObject* find) {
   g_kernel_finder = Py_NewRef(find);
+  Py_RETURN_NONE;
+}
+
+// provide_driver(find): before activate. `find` gives the address of the table of functions of the
+// engine's driver.
+PyObject* provide_driver(PyObject*, PyObject* find) {
+  g_driver_finder = Py_NewRef(find);
   Py_RETURN_NONE;
 }
 
@@ -221,6 +236,7 @@ PyObject* deterministic_algorithms_only_warn(PyObject*, PyObject*) {
 PyMethodDef g_methods[] = {
     {"activate", activate, METH_VARARGS, nullptr},
     {"provide_kernels", provide_kernels, METH_O, nullptr},
+    {"provide_driver", provide_driver, METH_O, nullptr},
     {"refuse", refuse, METH_VARARGS, nullptr},
     {"widen", widen, METH_VARARGS, nullptr},
     {"narrow_autocast", narrow_autocast, METH_O, nullptr},

@@ -1,6 +1,6 @@
 // What the CUDA engine needs of the driver itself: launching kernels that openmps compiled, and
-// moving bytes between them. libcuda is opened at run time, so one build of the core serves
-// machines with and without it.
+// moving bytes between them. Python opens libcuda and gives the table of its functions
+// (csrc_cuda/driver.h), so one build of the core serves machines with and without it.
 #pragma once
 
 #include <cstddef>
