@@ -1,11 +1,12 @@
 // The Python module: its activation, and what it asks of tensors and storages.
 #include "python/bindings.h"
 
-#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "dispatch/boxed.h"
 #include "dispatch/determinism.h"
@@ -29,19 +30,11 @@
 
 namespace openmps {
 
-std::vector<std::string> strings(PyObject* list) {
-  TORCH_CHECK_TYPE(PyList_Check(list), "openmps_core: expected a list of names");
-  std::vector<std::string> result;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    const char* text = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
-    if (text == nullptr) throw python_error();
-    result.emplace_back(text);
-  }
-  return result;
-}
-
-PyObject* text(const std::string& value) {
-  return PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace");
+py::str text(const std::string& value) {
+  auto* decoded =
+      PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
 }
 
 namespace {
@@ -71,88 +64,33 @@ void* find_kernel_code(const char* name) { return ask_for_address(g_kernel_finde
 
 const void* find_driver() { return ask_for_address(g_driver_finder, ""); }
 
-// activate(engine, recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor, strict,
-//          dense_operators, sparse_operators, operators_always_on_cpu)
-PyObject* activate(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  const char* engine_name = nullptr;
-  unsigned long long recommended = 0;
-  unsigned long long max_buffer = 0;
-  unsigned major = 0;
-  unsigned minor = 0;
-  int strict = 1;
-  PyObject *dense = nullptr, *sparse = nullptr, *on_cpu = nullptr;
-  if (!PyArg_ParseTuple(args, "sKKIIpOOO", &engine_name, &recommended, &max_buffer, &major, &minor,
-                        &strict, &dense, &sparse, &on_cpu)) {
-    return nullptr;
-  }
-  g_mac = {static_cast<size_t>(recommended), static_cast<size_t>(max_buffer), major, minor};
-  g_strict = strict != 0;
+using Names = std::vector<std::string>;
+
+void activate(const std::string& engine_name, size_t recommended_max_bytes, size_t max_buffer_bytes,
+              unsigned macos_major, unsigned macos_minor, bool strict, const Names& dense,
+              const Names& sparse, const Names& on_cpu) {
+  g_mac = {recommended_max_bytes, max_buffer_bytes, macos_major, macos_minor};
+  g_strict = strict;
   choose_engine(engine_name);
   hide_other_accelerators();
   install_hooks();
   register_vmapped_attention();
   g_find_kernel_code = find_kernel_code;
   g_find_driver = find_driver;
-  const NativeOperators native = {strings(dense), strings(sparse), strings(on_cpu)};
-  const bool draws_poisson =
-      std::find(native.dense.begin(), native.dense.end(), "aten::poisson") != native.dense.end();
+  const bool draws_poisson = std::find(dense.begin(), dense.end(), "aten::poisson") != dense.end();
   register_random_operators(draws_poisson);
   Registrar registrar;  // the engine comes first, and what it brings stays
   engine().register_operators(registrar);
   register_layers(registrar);
   register_copies(registrar);
   register_typed_operators(registrar);
-  register_boxed_kernels(native);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
+  register_boxed_kernels({dense, sparse, on_cpu});
 }
 
-// provide_kernels(find): before activate. `find` gives the code of a kernel of device/*.metal by
-// its name, or None if there is none.
-PyObject* provide_kernels(PyObject*, PyObject* find) {
-  g_kernel_finder = Py_NewRef(find);
-  Py_RETURN_NONE;
-}
-
-// provide_driver(find): before activate. `find` gives the address of the table of functions of the
-// engine's driver.
-PyObject* provide_driver(PyObject*, PyObject* find) {
-  g_driver_finder = Py_NewRef(find);
-  Py_RETURN_NONE;
-}
-
-// refuse(operator, dtype_mask, of, error, text): before activate.
-PyObject* refuse(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  const char* op = nullptr;
-  unsigned long long dtypes = 0;
-  const char *of = nullptr, *error = nullptr, *text = nullptr;
-  if (!PyArg_ParseTuple(args, "sKsss", &op, &dtypes, &of, &error, &text)) return nullptr;
-  add_refusal(op, {dtypes, of, error, text});
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
-// widen(operator, dtype_mask, through, of): before activate.
-PyObject* widen(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  const char* op = nullptr;
-  unsigned long long dtypes = 0;
-  int through = 0;
-  const char* of = nullptr;
-  if (!PyArg_ParseTuple(args, "sKis", &op, &dtypes, &through, &of)) return nullptr;
-  add_widening(op, {dtypes, static_cast<c10::ScalarType>(through), of});
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
-// narrow_autocast(on): after activate.
-PyObject* narrow_autocast(PyObject*, PyObject* on) {
-  HANDLE_TH_ERRORS
-  engine().take_batch_norms_lazily(PyObject_IsTrue(on) == 1);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
+uintptr_t connect_extensions(uintptr_t shader_calls) {
+  TORCH_CHECK_VALUE(shader_calls != 0, "connect_metal: expected an address");
+  return reinterpret_cast<uintptr_t>(
+      connect_metal(reinterpret_cast<const ShaderCalls*>(shader_calls)));
 }
 
 // Natively _mps_host_alias_storage: a CPU storage over the bytes of an mps storage.
@@ -207,66 +145,36 @@ PyObject* error_buffer(PyObject*, PyObject*) {
   END_HANDLE_TH_ERRORS
 }
 
-// connect_metal(address of a ShaderCalls) -> address of the Metal that C++ extensions reach.
-PyObject* connect_extensions(PyObject*, PyObject* calls) {
-  HANDLE_TH_ERRORS
-  const auto* table = static_cast<const ShaderCalls*>(PyLong_AsVoidPtr(calls));
-  if (table == nullptr) {
-    TORCH_CHECK_VALUE(PyErr_Occurred() != nullptr, "connect_metal: expected an address");
-    return nullptr;
-  }
-  return PyLong_FromVoidPtr(connect_metal(table));
-  END_HANDLE_TH_ERRORS
-}
-
-PyObject* set_deterministic_algorithms(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  int wanted = 0;
-  int only_warn = 0;
-  if (!PyArg_ParseTuple(args, "pp", &wanted, &only_warn)) return nullptr;
-  set_deterministic(wanted != 0, only_warn != 0);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
-PyObject* deterministic_algorithms_only_warn(PyObject*, PyObject*) {
-  return PyBool_FromLong(alerts_only_warn());
-}
-
-PyMethodDef g_methods[] = {
-    {"activate", activate, METH_VARARGS, nullptr},
-    {"provide_kernels", provide_kernels, METH_O, nullptr},
-    {"provide_driver", provide_driver, METH_O, nullptr},
-    {"refuse", refuse, METH_VARARGS, nullptr},
-    {"widen", widen, METH_VARARGS, nullptr},
-    {"narrow_autocast", narrow_autocast, METH_O, nullptr},
-    {"host_alias_storage", host_alias_storage, METH_O, nullptr},
-    {"tensor_extent", tensor_extent, METH_O, nullptr},
-    {"error_buffer", error_buffer, METH_NOARGS, nullptr},
-    {"connect_metal", connect_extensions, METH_O, nullptr},
-    {"set_deterministic_algorithms", set_deterministic_algorithms, METH_VARARGS, nullptr},
-    {"deterministic_algorithms_only_warn", deterministic_algorithms_only_warn, METH_NOARGS,
-     nullptr},
+// Without pybind11: the first is of the same kind as torch's own on a Mac, and each launch of a
+// Metal kernel calls the others, for which pybind11 takes 30 ns longer.
+PyMethodDef g_plain_methods[] = {
+    {"host_alias_storage", host_alias_storage, METH_O, "host_alias_storage(storage, /)\n--\n\n"},
+    {"tensor_extent", tensor_extent, METH_O, "tensor_extent(tensor, /)\n--\n\n"},
+    {"error_buffer", error_buffer, METH_NOARGS, "error_buffer()\n--\n\n"},
     {nullptr, nullptr, 0, nullptr},
 };
-
-PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
-                        "openmps_core",
-                        nullptr,
-                        -1,
-                        g_methods,
-                        nullptr,
-                        nullptr,
-                        nullptr,
-                        nullptr};
 
 }  // namespace
 }  // namespace openmps
 
-PyMODINIT_FUNC PyInit_openmps_core() {
-  PyObject* module = PyModule_Create(&openmps::g_module);
-  for (auto* part : {openmps::g_profiler_methods, openmps::g_ledger_methods}) {
-    if (module != nullptr && PyModule_AddFunctions(module, part) != 0) Py_CLEAR(module);
-  }
-  return module;
+PYBIND11_MODULE(openmps_core, module) {
+  using namespace openmps;
+  if (PyModule_AddFunctions(module.ptr(), g_plain_methods) != 0) throw py::error_already_set();
+  define(module, "provide_kernels",
+         [](py::object find) { g_kernel_finder = find.release().ptr(); });
+  define(module, "provide_driver", [](py::object find) { g_driver_finder = find.release().ptr(); });
+  define(module, "refuse",
+         [](const std::string& op, uint64_t dtypes, const std::string& of, const std::string& error,
+            const std::string& text) { add_refusal(op, {dtypes, of, error, text}); });
+  define(module, "widen",
+         [](const std::string& op, uint64_t dtypes, int through, const std::string& of) {
+           add_widening(op, {dtypes, static_cast<c10::ScalarType>(through), of});
+         });
+  define(module, "activate", activate);
+  define(module, "narrow_autocast", [](bool on) { engine().take_batch_norms_lazily(on); });
+  define(module, "connect_metal", connect_extensions);
+  define(module, "set_deterministic_algorithms", set_deterministic);
+  define(module, "deterministic_algorithms_only_warn", alerts_only_warn);
+  bind_profiler(module);
+  bind_ledger(module);
 }

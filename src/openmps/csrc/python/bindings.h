@@ -1,35 +1,31 @@
-// The Python module, in parts: only bindings*.cpp know Python.
+// The Python module, in parts: only this folder knows Python.
 #pragma once
 
-#include <Python.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace openmps {
 
-// What each part offers to Python; ends with a null entry.
-extern PyMethodDef g_profiler_methods[];
-extern PyMethodDef g_ledger_methods[];
+void bind_profiler(py::module_& module);
+void bind_ledger(py::module_& module);
 
-std::vector<std::string> strings(PyObject* list);
+// What the function throws reaches Python as it does from torch's own functions.
+template <class Function>
+void define(py::module_& module, const char* name, Function&& function) {
+  module.def(name, torch::wrap_pybind_function(std::forward<Function>(function)));
+}
 
 // Names come from programs: what is no UTF-8 must not stop a trace.
-PyObject* text(const std::string& value);
+py::str text(const std::string& value);
 
-// A list of what `make` makes of each; nullptr with Python's error set.
+// A list of what `make` makes of each.
 template <class Items, class Make>
-PyObject* list_of(const Items& items, const Make& make) {
-  PyObject* list = PyList_New(0);
-  for (const auto& item : items) {
-    PyObject* made = list == nullptr ? nullptr : make(item);
-    const bool added = made != nullptr && PyList_Append(list, made) == 0;
-    Py_XDECREF(made);
-    if (!added) {
-      Py_XDECREF(list);
-      return nullptr;
-    }
-  }
+py::list list_of(const Items& items, const Make& make) {
+  py::list list;
+  for (const auto& item : items) list.append(make(item));
   return list;
 }
 

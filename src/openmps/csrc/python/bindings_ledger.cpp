@@ -1,11 +1,12 @@
 // What Python asks of the ledger, and which line of the program an entry is of.
-#include <torch/csrc/Exceptions.h>
+#include "python/bindings.h"
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
-#include "python/bindings.h"
 #include "ledger/ledger.h"
 #include "profiler/profiler.h"
 
@@ -103,86 +104,54 @@ ledger::Line find_line() {
   return found != 0 ? found : last.load();
 }
 
-// start_ledger(find_all, folders of libraries, folders of code that is never named, the file that
-//              prints tensors)
-PyObject* start_ledger(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  int find_all = 0;
-  PyObject *libraries = nullptr, *nobodys = nullptr;
-  const char* printing = nullptr;
-  if (!PyArg_ParseTuple(args, "pOOs", &find_all, &libraries, &nobodys, &printing)) return nullptr;
+void start_ledger(bool find_all, const std::vector<std::string>& libraries,
+                  const std::vector<std::string>& nobodys, const std::string& printing) {
   program_lines().printing = printing;
-  program_lines().libraries = strings(libraries);
-  program_lines().nobodys = strings(nobodys);
-  ledger::start(find_all != 0, find_line);
+  program_lines().libraries = libraries;
+  program_lines().nobodys = nobodys;
+  ledger::start(find_all, find_line);
   profiler::follow_ledger();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 
-PyObject* stop_ledger(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+void stop_ledger() {
   ledger::stop();
   profiler::follow_ledger();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 
-// note_shader(names): a Metal library with these kernels was compiled.
-PyObject* note_shader(PyObject*, PyObject* names) {
-  HANDLE_TH_ERRORS
-  const char* value = PyUnicode_AsUTF8(names);
-  if (value == nullptr) return nullptr;
-  ledger::add(ledger::Kind::kShader, value);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
-}
-
-// {"ns", "lines": [(file, function, number)], "events": [(kind, name, detail, line, count, bytes,
-//  ns)], "memory": [(ns, live, reserved)], "held": [(line, at the peak, largest)], "peak_live",
-//  "peak_reserved", "peak_line"}. Lines are counted from 1.
-PyObject* read_ledger(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+// Ledger of device/core_interface.py.
+py::dict read_ledger() {
   static constexpr const char* kKinds[] = {"native", "fallback", "missing",   "refused", "float64",
                                            "limit",  "sync",     "to_device", "to_host", "shader"};
   const auto ledger = ledger::snapshot();
-  return Py_BuildValue(
-      "{sLsNsNsNsNsKsKsI}", "ns", static_cast<long long>(ledger.ns), "lines",
-      list_of(program_lines().lines,
-              [](const ProgramLines::Line& line) {
-                return Py_BuildValue("NNi", text(line.file), text(line.function), line.number);
-              }),
-      "events",
-      list_of(ledger.events,
-              [](const ledger::Event& event) {
-                return Py_BuildValue("sNNIKKL", kKinds[static_cast<size_t>(event.kind)],
-                                     text(event.name), text(event.detail), event.line, event.count,
-                                     event.bytes, static_cast<long long>(event.ns));
-              }),
-      "memory",
-      list_of(ledger.memory,
-              [](const ledger::MemoryPoint& point) {
-                return Py_BuildValue("LKK", static_cast<long long>(point.ns), point.live,
-                                     point.reserved);
-              }),
-      "held",
-      list_of(ledger.lines,
-              [](const ledger::LineMemory& line) {
-                return Py_BuildValue("IKK", line.line, line.at_peak, line.largest);
-              }),
-      "peak_live", ledger.peak_live, "peak_reserved", ledger.peak_reserved, "peak_line",
-      ledger.peak_line);
-  END_HANDLE_TH_ERRORS
+  py::dict read;
+  read["ns"] = ledger.ns;
+  read["lines"] = list_of(program_lines().lines, [](const ProgramLines::Line& line) {
+    return py::make_tuple(text(line.file), text(line.function), line.number);
+  });
+  read["events"] = list_of(ledger.events, [](const ledger::Event& event) {
+    return py::make_tuple(kKinds[static_cast<size_t>(event.kind)], text(event.name),
+                          text(event.detail), event.line, event.count, event.bytes, event.ns);
+  });
+  read["memory"] = list_of(ledger.memory, [](const ledger::MemoryPoint& point) {
+    return py::make_tuple(point.ns, point.live, point.reserved);
+  });
+  read["held"] = list_of(ledger.lines, [](const ledger::LineMemory& line) {
+    return py::make_tuple(line.line, line.at_peak, line.largest);
+  });
+  read["peak_live"] = ledger.peak_live;
+  read["peak_reserved"] = ledger.peak_reserved;
+  read["peak_line"] = ledger.peak_line;
+  return read;
 }
 
 }  // namespace
 
-PyMethodDef g_ledger_methods[] = {
-    {"start_ledger", start_ledger, METH_VARARGS, nullptr},
-    {"stop_ledger", stop_ledger, METH_NOARGS, nullptr},
-    {"read_ledger", read_ledger, METH_NOARGS, nullptr},
-    {"note_shader", note_shader, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
+void bind_ledger(py::module_& module) {
+  define(module, "start_ledger", start_ledger);
+  define(module, "stop_ledger", stop_ledger);
+  define(module, "read_ledger", read_ledger);
+  define(module, "note_shader",
+         [](const std::string& kernels) { ledger::add(ledger::Kind::kShader, kernels); });
+}
 
 }  // namespace openmps

@@ -1,108 +1,69 @@
 // What Python asks of the profiler: recordings, traces, and the launches of Metal kernels.
-#include <torch/csrc/Exceptions.h>
+#include "python/bindings.h"
+
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "python/bindings.h"
+#include <string>
+
 #include "engine/engine.h"
 #include "profiler/profiler.h"
 
 namespace openmps {
 namespace {
 
-// (kind, name, message, detail, id, run, thread, start_ns, duration_ns, bytes)
-PyObject* record_tuple(const profiler::Record& record) {
+// Record of device/core_interface.py.
+py::tuple record_tuple(const profiler::Record& record) {
   static constexpr const char* kKinds[] = {"operation", "kernel", "copy", "fallback"};
-  return Py_BuildValue(
-      "sNNNKKKLLK", kKinds[static_cast<size_t>(record.kind)], text(record.name),
-      text(record.kind == profiler::Kind::kKernel ? record.key : profiler::message(record)),
-      text(record.detail), record.id, record.run, record.thread, record.start_ns,
-      record.duration_ns, record.bytes);
+  const bool is_kernel = record.kind == profiler::Kind::kKernel;
+  return py::make_tuple(kKinds[static_cast<size_t>(record.kind)], text(record.name),
+                        text(is_kernel ? record.key : profiler::message(record)),
+                        text(record.detail), record.id, record.run, record.thread, record.start_ns,
+                        record.duration_ns, record.bytes);
 }
 
-PyObject* record_list(const profiler::Recording& recording) {
-  return list_of(recording.records, record_tuple);
+int open_recording() { return profiler::open_recording(profiler::kAllKinds); }
+
+py::tuple close_recording(int handle) {
+  const auto recording = profiler::close_recording(handle);
+  return py::make_tuple(list_of(recording.records, record_tuple), recording.dropped);
 }
 
-// Keeps what runs from now on: a handle for close_recording, which returns the records and how many
-// more there were.
-PyObject* open_recording(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
-  return PyLong_FromLong(profiler::open_recording(profiler::kAllKinds));
-  END_HANDLE_TH_ERRORS
-}
-
-PyObject* close_recording(PyObject*, PyObject* handle) {
-  HANDLE_TH_ERRORS
-  const long number = PyLong_AsLong(handle);
-  if (number == -1 && PyErr_Occurred()) return nullptr;
-  const auto recording = profiler::close_recording(static_cast<int>(number));
-  return Py_BuildValue("Nn", record_list(recording), static_cast<Py_ssize_t>(recording.dropped));
-  END_HANDLE_TH_ERRORS
-}
-
-// (with events, with intervals, records, dropped) of the trace stopped last, or of the one that is
-// still running; once, then None.
-PyObject* take_trace(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+py::object take_trace() {
   const auto trace = profiler::take_trace();
-  if (!trace) Py_RETURN_NONE;
-  return Py_BuildValue("NNNn", PyBool_FromLong(trace->events), PyBool_FromLong(trace->intervals),
-                       record_list(trace->recording),
-                       static_cast<Py_ssize_t>(trace->recording.dropped));
-  END_HANDLE_TH_ERRORS
-}
-
-// Whether launches of Metal kernels are to be given to record_kernel.
-PyObject* records_kernels(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
-  return PyBool_FromLong(profiler::asked_for(profiler::Kind::kKernel));
-  END_HANDLE_TH_ERRORS
+  if (!trace) return py::none();
+  return py::make_tuple(trace->events, trace->intervals,
+                        list_of(trace->recording.records, record_tuple), trace->recording.dropped);
 }
 
 // Around a launch, whose times are then the device's.
-PyObject* wait_to_time_kernel(PyObject*, PyObject*) {
-  HANDLE_TH_ERRORS
+void wait_to_time_kernel() {
   try {
-    const pybind11::gil_scoped_release others_may_run;
+    const py::gil_scoped_release others_may_run;
     profiler::wait_to_time_kernel();
   } catch (const c10::Error& error) {
     engine().rethrow(error);
   }
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 
-// record_kernel(name, arguments, detail, start_ns, end_ns): the tensors among the arguments count.
-PyObject* record_kernel(PyObject*, PyObject* args) {
-  HANDLE_TH_ERRORS
-  const char* name = nullptr;
-  PyObject* arguments = nullptr;
-  const char* detail = nullptr;
-  long long start = 0;
-  long long end = 0;
-  if (!PyArg_ParseTuple(args, "sO!sLL", &name, &PyTuple_Type, &arguments, &detail, &start, &end)) {
-    return nullptr;
-  }
+// The tensors among the arguments count.
+void record_kernel(const std::string& name, const py::tuple& arguments, const std::string& detail,
+                   int64_t start_ns, int64_t end_ns) {
   profiler::Tensors tensors;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
-    PyObject* argument = PyTuple_GET_ITEM(arguments, i);
-    if (THPVariable_Check(argument)) tensors.push_back(&THPVariable_Unpack(argument));
+  for (const py::handle argument : arguments) {
+    if (THPVariable_Check(argument.ptr())) tensors.push_back(&THPVariable_Unpack(argument.ptr()));
   }
-  profiler::add_kernel(name, tensors, detail, start, end);
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
+  profiler::add_kernel(name, tensors, detail, start_ns, end_ns);
 }
 
 }  // namespace
 
-PyMethodDef g_profiler_methods[] = {
-    {"open_recording", open_recording, METH_NOARGS, nullptr},
-    {"close_recording", close_recording, METH_O, nullptr},
-    {"take_trace", take_trace, METH_NOARGS, nullptr},
-    {"records_kernels", records_kernels, METH_NOARGS, nullptr},
-    {"wait_to_time_kernel", wait_to_time_kernel, METH_NOARGS, nullptr},
-    {"record_kernel", record_kernel, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
+void bind_profiler(py::module_& module) {
+  define(module, "open_recording", open_recording);
+  define(module, "close_recording", close_recording);
+  define(module, "take_trace", take_trace);
+  define(module, "records_kernels", [] { return profiler::asked_for(profiler::Kind::kKernel); });
+  define(module, "wait_to_time_kernel", wait_to_time_kernel);
+  define(module, "record_kernel", record_kernel);
+}
 
 }  // namespace openmps
