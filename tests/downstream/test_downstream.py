@@ -93,7 +93,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     tests = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    path = os.pathsep.join(
+        [str(tests), str(tests.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    )
     return subprocess.run(
         [sys.executable, "-m", "downstream", *arguments, "--results", str(folder / "results")],
         env={**os.environ, "PYTHONPATH": path, "OPENMPS_ENGINE": "cpu"},

@@ -40,6 +40,7 @@ MAY_IMPORT_INSIDE = {
         "lanes": {"ir", "scalar"},
         "ptx": set(),
     },
+    "device": {"engines": {"core_interface", "patches"}},
 }
 OPEN_TO_ALL = {"errors", "settings", "__init__"}
 MAY_IMPORT_TORCH = {"bench", "shader", "device", "cli", "pytest_plugin"}
@@ -141,13 +142,86 @@ def test_arrows_between_metals_headers_point_one_way(header: Path) -> None:
             assert target.parent.name in MAY_INCLUDE[room] | {room}
 
 
+# The rooms of the core, and the rooms that each may include: those before it, but for the engines,
+# of which nobody else knows.
+CORE = ROOT / "csrc"
+CORE_ROOMS = (
+    "ledger",
+    "mac",
+    "memory",
+    "engine",
+    "tensor",
+    "profiler",
+    "torch_interfaces",
+    "dispatch",
+    "operators",
+    "metal",
+    "engine/cuda",
+    "engine/cpu",
+    "python",
+)
+ENGINES = {"engine/cpu", "engine/cuda"}
+# Lazy bfloat16 is tested without a GPU.
+MAY_KNOW_AN_ENGINE = {"engine/cpu": {"engine/cuda"}}
+CORE_FILES = sorted(file for file in CORE.rglob("*") if file.suffix in (".h", ".cpp"))
+
+
+def core_includes(file: Path) -> list[str]:
+    """As they are named: from csrc/."""
+    names = re.findall(r'^#include "([^"]+)"', file.read_text(), re.M)
+    return [name for name in names if not name.startswith(("include/", "csrc_"))]
+
+
+def core_room_of(file: Path) -> str:
+    return str(file.relative_to(CORE).parent)
+
+
+@pytest.mark.parametrize("file", CORE_FILES, ids=lambda f: str(f.relative_to(CORE)))
+def test_arrows_of_the_core_point_one_way(file: Path) -> None:
+    room = core_room_of(file)
+    assert room in CORE_ROOMS
+    for name in core_includes(file):
+        assert (CORE / name).is_file(), f"{name} is not named from csrc/"
+        target = core_room_of(CORE / name)
+        if target == room:
+            continue
+        assert CORE_ROOMS.index(target) < CORE_ROOMS.index(room), f"{room} must not know {target}"
+        hidden = ENGINES - MAY_KNOW_AN_ENGINE.get(room, set())
+        assert target not in hidden, f"only its own folder knows {target}"
+
+
+def test_no_files_of_the_core_include_each_other_in_a_circle() -> None:
+    includes: dict[str, set[str]] = {}
+    for file in CORE_FILES:
+        name = str(file.relative_to(CORE).with_suffix(""))
+        targets = {str(Path(target).with_suffix("")) for target in core_includes(file)}
+        includes.setdefault(name, set()).update(targets - {name})
+    finished: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> None:
+        assert name not in path, " -> ".join([*path[path.index(name) :], name])
+        if name in finished:
+            return
+        for target in sorted(includes.get(name, ())):
+            visit(target, [*path, name])
+        finished.add(name)
+
+    for name in sorted(includes):
+        visit(name, [])
+
+
+def test_nobody_but_an_engine_asks_which_one_it_is() -> None:
+    for file in CORE_FILES:
+        if core_room_of(file) not in ENGINES:
+            assert "backing().device.is_" not in file.read_text(), file
+            assert "backing().device.type() ==" not in file.read_text(), file
+
+
 def test_python_headers_stay_in_the_bindings() -> None:
-    knows_python = re.compile(r"#include <(Python\.h|pybind11/|torch/csrc/)")
-    sources = [file for file in (ROOT / "csrc").rglob("*") if file.suffix in (".cpp", ".h")]
-    known_by = {file for file in sources if knows_python.search(file.read_text())}
-    assert known_by
-    for source in known_by:
-        assert source.parent == ROOT / "csrc" / "python", source.relative_to(ROOT)
+    for file in CORE_FILES:
+        text = file.read_text()
+        knows_python = "Python.h" in text or "torch/csrc" in text or "pybind11/" in text
+        assert knows_python == (core_room_of(file) == "python"), file
 
 
 def test_headers_that_errors_are_found_by_are_there() -> None:

@@ -290,7 +290,7 @@ def test_out_that_is_also_read_writes_to_no_other_clone() -> None:
     clone = torch._lazy_clone(table)
     torch.sinh(clone, out=clone)
     assert table.cpu().equal(torch.arange(6.0))
-    assert clone.cpu().equal(torch.arange(6.0).sinh())
+    torch.testing.assert_close(clone.cpu(), torch.arange(6.0).sinh())
 
 
 def test_running_statistics_that_are_lazy_clones_write_to_no_other() -> None:

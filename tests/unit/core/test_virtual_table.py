@@ -1,4 +1,4 @@
-"""A fake hooks object, whose `isBuilt` is replaced as that of PyTorch's is (one_accelerator.cpp)."""
+"""A fake hooks object, one of whose functions is replaced as one_accelerator.cpp does it."""
 
 from __future__ import annotations
 
@@ -56,10 +56,8 @@ def test_one_function_is_replaced_and_no_other(tmp_path: Path, optimisation: str
     source = tmp_path / "program.cpp"
     source.write_text(PROGRAM)
     program = tmp_path / "program"
-    subprocess.run(
-        [find_compiler().path, "-std=c++20", optimisation, f"-I{SOURCES}", str(source), "-o", str(program)],
-        check=True,
-    )
+    options = ["-std=c++20", optimisation, f"-I{SOURCES}"]
+    subprocess.run([find_compiler().path, *options, source, "-o", program], check=True)
     printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
     counted, called, refused = printed.splitlines()
     # Two for the destructor.
