@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from openmps.cli import run
-from openmps.device import engine
+from openmps.device import engines
 from openmps.errors import OpenmpsError
 
 
@@ -108,7 +108,7 @@ def test_a_gpu_is_looked_for_before_torch_hides_it(monkeypatch: pytest.MonkeyPat
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     asked: list[tuple[str, str]] = []
-    monkeypatch.setattr(engine, "choose", lambda name: asked.append((name, os.environ["OPENMPS"])))
+    monkeypatch.setattr(engines, "choose", lambda name: asked.append((name, os.environ["OPENMPS"])))
     monkeypatch.setattr(run, "check_installed", lambda: None)
     monkeypatch.setattr(run.core, "build", lambda: None)
     run._check_possible(variables)

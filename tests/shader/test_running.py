@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
+from openmps.device import engines
 from openmps.errors import KernelFault
 from openmps.shader.library import compile_shader as compile_for
-from openmps.shader.library import target_of
 
 from .recorder import core
 
@@ -446,7 +446,7 @@ class TestSyntaxErrors:
                 x[i] = f(x[i]);
             }
         """
-        here = target_of(os.environ["OPENMPS_ENGINE"])
+        here = engines.find(os.environ["OPENMPS_ENGINE"]).shader_target()
         for macos in ((15, 0), (26, 0)):
             x = torch.tensor([1.0, 2.5], device="mps")
             compile_for(source, macos, core(), here).twice(x)

@@ -37,8 +37,8 @@ _REPORT = "report this, with all of this page"
 # What torch says about itself and the engines; then the product of which some processors die.
 _ASK_TORCH = """
 import json, torch
-from openmps.device.engine import ENGINES, probe
-engines = {engine: probe(engine) for engine in ENGINES}
+from openmps.device.engines import names, probe
+engines = {engine: probe(engine) for engine in names()}
 print(json.dumps([torch.__version__, torch.version.cuda, engines]), flush=True)
 a = torch.ones(64, 64, dtype=torch.bfloat16)
 a @ a
@@ -305,15 +305,11 @@ def _shader_compiler() -> str:
 
 
 def _engine(torch: Torch) -> str:
-    from openmps.device.engine import ENGINES
+    from openmps.device import engines
 
     asked = settings.ENGINE.read().lower()
-    if asked not in ("auto", *ENGINES):
-        raise OpenmpsError(
-            "no such engine",
-            found=repr(asked),
-            next_step=f"set {settings.ENGINE.variable} to auto, cpu or cuda",
-        )
+    if asked != "auto":
+        engines.find(asked)
     if asked != "auto":
         return asked
     usable = torch.engines is not None and torch.engines["cuda"][0]

@@ -131,9 +131,9 @@ def check_device() -> None:
         return
     name = settings.ENGINE.read().lower()
     if name not in ("auto", "cpu"):
-        from openmps.device import engine
+        from openmps.device import engines
 
-        engine.choose(name)
+        engines.choose(name)
     core.build()
 
 

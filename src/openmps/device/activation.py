@@ -14,6 +14,7 @@ from openmps.mac.chips import Mac, parse_mac
 
 if TYPE_CHECKING:
     from openmps.device.core import Torch
+    from openmps.device.engines.base import Engine
 
 
 class Active(NamedTuple):
@@ -44,8 +45,7 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
 
     import torch  # noqa: F401  # before the lock: with OPENMPS=1, importing torch activates
 
-    from openmps.device import core
-    from openmps.device import engine as engines
+    from openmps.device import core, engines
 
     with _lock:
         mac_text = mac or settings.MAC.read()
@@ -74,8 +74,8 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             if installed.is_newer_than_tested():
                 raise core.unknown_torch(installed, f"{type(error).__name__}: {error}") from error
             raise
-        _active = Active(chosen, chosen_mac)
-        settings.export(chosen, mac_text, macos_text)
+        _active = Active(chosen.name, chosen_mac)
+        settings.export(chosen.name, mac_text, macos_text)
         if installed.is_newer_than_tested():
             newest = ".".join(map(str, core.NEWEST_TORCH))
             warnings.warn(
@@ -86,13 +86,13 @@ def activate(engine: str | None = None, mac: str | None = None, macos: str | Non
             )
 
 
-def _connect(installed: Torch, engine: str, mac: Mac) -> None:
+def _connect(installed: Torch, engine: Engine, mac: Mac) -> None:
     """Loads the core and gives it, and torch, what they must know."""
     from openmps.device import autocast, core, extensions, ledger, patches, rules, shims
 
     strict = settings.is_strict()
     has_shims = settings.has_shims()
-    batch_norms = settings.autocast(engine)
+    batch_norms = settings.autocast(engine.batch_norms)
     library = core.load()
     library.provide_kernels(_kernel_finder(engine))
     library.provide_driver(_driver_table)
@@ -102,10 +102,10 @@ def _connect(installed: Torch, engine: str, mac: Mac) -> None:
     autocast.take_batch_norms(library, batch_norms)
     if has_shims:
         shims.install(mac)
-    ledger.start_if_asked(library, installed.folder, engine, str(mac))
+    ledger.start_if_asked(library, installed.folder, engine.name, str(mac))
 
 
-def _kernel_finder(engine: str) -> Callable[[str], int | None]:
+def _kernel_finder(engine: Engine) -> Callable[[str], int | None]:
     def find(name: str) -> int | None:
         # Here and not above: all programs wait for activation, and some need no such kernel.
         from openmps.device.builtin_kernels import finder

@@ -2,7 +2,8 @@
 
 That list takes batch norms in float32. CUDA's does not, which halves the bytes that a convolutional
 network moves. On a GPU they are float32 to the program, and bfloat16 in memory until somebody asks
-for the bytes (csrc/engine/cuda/lazy_bfloat16.h); people can also ask for a Mac's precision, or for CUDA's dtypes.
+for the bytes (csrc/engine/cuda/lazy_bfloat16.h); people can also ask for a Mac's precision, or for
+CUDA's dtypes.
 """
 
 from __future__ import annotations

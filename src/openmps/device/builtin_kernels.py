@@ -9,9 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openmps.device.core import find_torch
 from openmps.targets.builtin_kernels import BuiltinKernels
+
+if TYPE_CHECKING:
+    from openmps.device.engines.base import Engine
 
 FOLDER = Path(__file__).parent
 _RANDOM = "c10/metal/random.h"
@@ -42,11 +46,10 @@ def _file_of(name: str) -> str:
     return "poisson.metal" if name.startswith("poisson_") else "random.metal"
 
 
-def finder(engine: str) -> Callable[[str], int | None]:
-    """Gives the code of a kernel: an address, or on a GPU a handle; None if there is none."""
+def finder(engine: Engine) -> Callable[[str], int | None]:
+    """Gives the code of a kernel, as the engine launches it; None if there is none."""
 
     def find(name: str) -> int | None:
-        kernels = _kernels(_file_of(name))
-        return kernels.entry(name) if engine == "cpu" else kernels.function(name)
+        return engine.kernel_code(_kernels(_file_of(name)), name)
 
     return find

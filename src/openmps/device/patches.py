@@ -15,6 +15,7 @@ from openmps.shader import capture
 
 if TYPE_CHECKING:
     from openmps.device.core_interface import Core
+    from openmps.device.engines.base import Engine
 
 
 class Patch(NamedTuple):
@@ -24,7 +25,7 @@ class Patch(NamedTuple):
     why: str
 
 
-def patches(core: Core, mac: Mac, engine: str) -> list[Patch]:
+def patches(core: Core, mac: Mac, engine: Engine) -> list[Patch]:
     import torch
     from torch.utils import _cpp_embed_headers
 
@@ -78,37 +79,8 @@ def patches(core: Core, mac: Mac, engine: str) -> list[Patch]:
             Patch(torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only),
         ]
     table += _without_cudas_profiler(torch)
-    if engine == "cuda":
-        table += _determinism(core, bindings)
-        hidden = "a Mac has no CUDA; the GPU belongs to mps in this process"
-        table += [
-            Patch(torch.cuda, "is_available", lambda: False, hidden),
-            Patch(torch.cuda, "device_count", lambda: 0, hidden),
-        ]
+    table += engine.patches(core)
     return table
-
-
-def _determinism(core: Core, bindings: Any) -> list[Patch]:
-    """Of torch.use_deterministic_algorithms: a Mac and CUDA alert at different operators."""
-    why = "the process has one switch, which CUDA's kernels ask; a Mac's alerts need another"
-    only_warns = bindings._get_deterministic_algorithms_warn_only
-
-    def set_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-        if not (isinstance(mode, bool) and isinstance(warn_only, bool)):
-            set_both(mode, warn_only=warn_only)  # which says what is wrong with them
-        core.set_deterministic_algorithms(mode, warn_only)
-
-    set_both = bindings._set_deterministic_algorithms
-    core.set_deterministic_algorithms(bindings._get_deterministic_algorithms(), only_warns())
-    return [
-        Patch(bindings, "_set_deterministic_algorithms", set_algorithms, why),
-        Patch(
-            bindings,
-            "_get_deterministic_algorithms_warn_only",
-            core.deterministic_algorithms_only_warn,
-            why,
-        ),
-    ]
 
 
 def _conv_backends(bindings: Any) -> Callable[..., Any]:
@@ -154,14 +126,14 @@ def apply(table: list[Patch]) -> None:
 
 
 def _shader_compiler(
-    core: Core, mac: Mac, engine: str, watch_launches: Callable[[], None]
+    core: Core, mac: Mac, engine: Engine, watch_launches: Callable[[], None]
 ) -> Callable[[str], Any]:
     def compile_here(source: str) -> Any:
         watch_launches()
         # Here and not above: most programs have no shader, and all wait for activation.
-        from openmps.shader.library import compile_shader, target_of
+        from openmps.shader.library import compile_shader
 
-        library = compile_shader(source, mac.macos, core, target_of(engine))
+        library = compile_shader(source, mac.macos, core, engine.shader_target())
         core.note_shader(", ".join(dir(library)))
         return library
 

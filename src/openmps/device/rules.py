@@ -15,35 +15,33 @@ from openmps.mac.chips import Mac
 if TYPE_CHECKING:
     from openmps.device.core import Torch
     from openmps.device.core_interface import Core
+    from openmps.device.engines.base import Engine
     from openmps.mac.operators import Operators
 
 _FACTS = Path(__file__).parent.parent / "mac"
 _FILE = "rules.json"
-# With gradients, too, torch takes a fused rms_norm wherever the backing device has one; a Mac then
-# takes the plain formula.
-_ALSO_ON_CUDA = ("aten::_fused_rms_norm_backward",)
 _NOT_STRICT = (
     "OPENMPS_STRICT=0: openmps runs operators and dtypes that a Mac would refuse. "
     "A program that works here may fail on a Mac."
 )
 
 
-def hand_over(core: Core, torch: Torch, mac: Mac, engine: str, strict: bool) -> None:
+def hand_over(core: Core, torch: Torch, mac: Mac, engine: Engine, strict: bool) -> None:
     """Activates the core as `mac`."""
     if not strict:
         warnings.warn(_NOT_STRICT, stacklevel=5)
     rules = _find_or_make(torch, mac.macos)
     for refusal in rules["refused"]:
         core.refuse(*refusal)
-    for widening in [*rules["widened"], *rules[f"widened_on_{engine}"]]:
+    for widening in [*rules["widened"], *rules[f"widened_on_{engine.widened_as}"]]:
         core.widen(*widening)
     core.activate(
-        engine,
+        engine.name,
         mac.recommended_max_bytes,
         mac.max_buffer_bytes,
         *mac.macos,
         strict,
-        [*rules["native"], *(_ALSO_ON_CUDA if engine == "cuda" else ())],
+        [*rules["native"], *engine.also_native],
         rules["sparse"],
         rules["on_cpu"],
     )

@@ -337,14 +337,6 @@ def cuda_target() -> Target:
     return CudaTarget()
 
 
-_TARGETS = {"cpu": cpu_target, "cuda": cuda_target}
-
-
-def target_of(engine: str) -> Target:
-    """Where the shaders of a process with that engine run."""
-    return _TARGETS[engine]()
-
-
 def compile_shader(
     source: str, macos: tuple[int, int], device: Device, target: Target
 ) -> ShaderLibrary:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from openmps.device import engine
+from openmps.device import engines
+from openmps.device.engines import cuda
 from openmps.errors import EngineUnavailable, SettingError
 
 
@@ -17,8 +18,8 @@ def machine(monkeypatch):
 
     def make(build: str | None = "13.0", driver: tuple[int, int] | None = (13, 0), gpus: int = 1):
         monkeypatch.setattr(torch.version, "cuda", build)
-        monkeypatch.setattr(engine, "driver_version", lambda: driver)
-        monkeypatch.setattr(engine, "gpu_count", lambda: gpus)
+        monkeypatch.setattr(cuda, "driver_version", lambda: driver)
+        monkeypatch.setattr(cuda, "gpu_count", lambda: gpus)
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return make
@@ -36,7 +37,7 @@ MISSING = [
 def test_asking_for_cuda_names_what_is_missing(machine, lacks, words: str) -> None:
     machine(**lacks)
     with pytest.raises(EngineUnavailable) as refused:
-        engine.choose("cuda")
+        engines.choose("cuda")
     assert words in str(refused.value)
     assert "OPENMPS_ENGINE=cpu" in str(refused.value)
 
@@ -44,25 +45,25 @@ def test_asking_for_cuda_names_what_is_missing(machine, lacks, words: str) -> No
 @pytest.mark.parametrize(("lacks", "words"), MISSING)
 def test_auto_is_then_the_cpu(machine, lacks, words: str) -> None:
     machine(**lacks)
-    assert engine.choose("auto") == "cpu"
+    assert engines.choose("auto").name == "cpu"
 
 
 def test_auto_is_a_usable_gpu(machine) -> None:
     machine()
-    assert engine.choose("auto") == engine.choose("cuda") == "cuda"
+    assert engines.choose("auto").name == engines.choose("cuda").name == "cuda"
 
 
 def test_a_newer_minor_driver_or_build_is_no_obstacle(machine) -> None:
     machine(build="13.2", driver=(13, 0))
-    assert engine.probe("cuda").ok
+    assert engines.probe("cuda").ok
     machine(build="12.8", driver=(13, 0))
-    assert engine.probe("cuda").ok
+    assert engines.probe("cuda").ok
 
 
 def test_hidden_gpus_are_named_as_the_cause(machine, monkeypatch) -> None:
     machine(gpus=0)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "CUDA_VISIBLE_DEVICES is ''" in engine.probe("cuda").reason
+    assert "CUDA_VISIBLE_DEVICES is ''" in engines.probe("cuda").reason
 
 
 @pytest.fixture
@@ -98,31 +99,31 @@ def root(tmp_path: Path) -> Path:
 def test_gpus_are_counted_by_their_files(
     root: Path, visible: str | None, count: int | None
 ) -> None:
-    assert engine._count_files(root, visible) == count
+    assert cuda._count_files(root, visible) == count
 
 
 def test_a_kernel_with_another_driver_is_left_to_torch(root: Path) -> None:
     (root / "proc/driver/nvidia/version").write_text("NVRM version: Kernel Module  570.86.10\n")
-    assert engine._count_files(root, None) is None
+    assert cuda._count_files(root, None) is None
 
 
 @pytest.mark.parametrize("missing", ["proc/self/maps", "proc/driver/nvidia/version"])
 def test_a_machine_without_such_files_is_left_to_torch(root: Path, missing: str) -> None:
     (root / missing).unlink()
-    assert engine._count_files(root, None) is None
+    assert cuda._count_files(root, None) is None
 
 
 def test_a_machine_without_device_files_is_left_to_torch(root: Path) -> None:
     (root / "dev/nvidia0").unlink()
     (root / "dev/nvidia1").unlink()
-    assert engine._count_files(root, None) is None
+    assert cuda._count_files(root, None) is None
 
 
 def test_no_such_engine() -> None:
     with pytest.raises(SettingError, match="auto, cpu or cuda"):
-        engine.choose("tpu")
+        engines.choose("tpu")
 
 
 def test_the_cpu_is_always_there(machine) -> None:
     machine(build=None)
-    assert engine.choose("cpu") == "cpu"
+    assert engines.choose("cpu").name == "cpu"
