@@ -5,8 +5,6 @@
 #include <map>
 #include <mutex>
 
-#include "engine/index_guards.h"
-
 namespace openmps {
 
 Backing g_backing;
@@ -71,25 +69,10 @@ void synchronize_engine() {
   if (g_engine_started) engine().synchronize();
 }
 
-at::Tensor Engine::check_indices(const at::Tensor&, const IndexBounds&, const IndexErrorText&) {
-  TORCH_INTERNAL_ASSERT(false, name(), " does not check indices first");
-}
-
-void Engine::check_probabilities(at::Tensor&, const std::string&) {
-  TORCH_INTERNAL_ASSERT(false, name(), " does not check probabilities first");
-}
-
-void Engine::check_assertion(const at::Tensor&, const std::string&) {
-  TORCH_INTERNAL_ASSERT(false, name(), " does not check assertions first");
-}
-
-void Engine::take_batch_norms_lazily(bool on) {
-  TORCH_CHECK(!on, "the ", name(), " engine has no float32 that is held in bfloat16; set ",
-              "OPENMPS_AUTOCAST to mac");
-}
-
-at::Tensor Engine::fused_inference_attention(const AttentionInputs&) {
-  TORCH_INTERNAL_ASSERT(false, name(), " has no such attention");
-}
-
 }  // namespace openmps
+
+// For engines that come with another library.
+extern "C" __attribute__((visibility("default"))) void openmps_register_engine(
+    openmps::Engine* engine) {
+  openmps::register_engine(engine);
+}

@@ -105,10 +105,16 @@ class Engine {
   // and the operator runs again with indices that work; or, where they would end the process,
   // somebody must look first: then the three functions below do, without waiting, and report.
   virtual bool checks_indices_first() const { return false; }
-  virtual at::Tensor check_indices(const at::Tensor& index, const IndexBounds& bounds,
-                                   const IndexErrorText& text);
-  virtual void check_probabilities(at::Tensor& values, const std::string& text);
-  virtual void check_assertion(const at::Tensor& assertion, const std::string& text);
+  virtual at::Tensor check_indices(const at::Tensor& /*index*/, const IndexBounds& /*bounds*/,
+                                   const IndexErrorText& /*text*/) {
+    TORCH_INTERNAL_ASSERT(false, name(), " does not check indices first");
+  }
+  virtual void check_probabilities(at::Tensor& /*values*/, const std::string& /*text*/) {
+    TORCH_INTERNAL_ASSERT(false, name(), " does not check probabilities first");
+  }
+  virtual void check_assertion(const at::Tensor& /*assertion*/, const std::string& /*text*/) {
+    TORCH_INTERNAL_ASSERT(false, name(), " does not check assertions first");
+  }
 
   // Whether the device's kernels alert by themselves when algorithms are to be deterministic,
   // where a Mac's do not. Their alerts are then dropped.
@@ -130,7 +136,9 @@ class Engine {
   virtual bool has_fused_inference_attention(const AttentionInputs& /*inputs*/) const {
     return false;
   }
-  virtual at::Tensor fused_inference_attention(const AttentionInputs& inputs);
+  virtual at::Tensor fused_inference_attention(const AttentionInputs& /*inputs*/) {
+    TORCH_INTERNAL_ASSERT(false, name(), " has no such attention");
+  }
   // What runs in the place of a kernel that refuses while algorithms are to be deterministic, and
   // says whether it did; nullptr for all others.
   using DeterministicKernel = bool (*)(torch::jit::Stack* stack);
@@ -140,7 +148,10 @@ class Engine {
   virtual at::Generator new_generator() = 0;
   // Whether float32 that batch norms give under autocast is bfloat16 in memory until somebody asks
   // for its bytes (OPENMPS_AUTOCAST=narrow).
-  virtual void take_batch_norms_lazily(bool on);
+  virtual void take_batch_norms_lazily(bool on) {
+    TORCH_CHECK(!on, "the ", name(), " engine has no float32 that is bfloat16 in memory; set ",
+                "OPENMPS_AUTOCAST to mac");
+  }
 
   // ---- where the device's kernels differ from a Mac's, and what is done about it
 
@@ -166,7 +177,8 @@ inline Engine& engine() { return *g_engine; }
 // Throws for a name that no engine has.
 void choose_engine(const std::string& name);
 
-// At load time, by a static variable of the engine's own file; or later, from another library.
+// At load time, by a static variable of the engine's own file. Another library calls
+// openmps_register_engine, before activation.
 bool register_engine(Engine* engine);
 
 // Set at activation: gives the table of functions of the engine's driver, which Python opens. It
