@@ -1,4 +1,4 @@
-"""Float32 that is held in bfloat16, around batch norms under autocast (OPENMPS_AUTOCAST=narrow).
+"""Float32 that is bfloat16 in memory, around batch norms under autocast (OPENMPS_AUTOCAST=narrow).
 
 A program sees dtypes, memory and independence of tensors as if every one had bytes of its own.
 """
