@@ -43,6 +43,9 @@ _REFUSALS_OF_MACS = re.compile(
     r"|Could not run 'new_compressed_tensor' from|'(Quantized|SparseCsr)MPS' backend"
     r"|is only implemented on CPU tensors|UntypedStorage\.resize_: got unexpected device type mps"
     r"|None is not <class 'torch\.\w+Storage'>"
+    r"|Adaptive pool MPS: |MPS doesn't support complex types|MPS only supports floats"
+    r"|linalg_inv: not supported for complex types yet"
+    r"|linalg\.solve\.triangular\(\); Only float is supported|for MPS does not support dropout"
 )
 
 
