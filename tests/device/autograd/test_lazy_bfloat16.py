@@ -391,3 +391,15 @@ def test_threads_may_ask_at_once() -> None:
         for thread in threads:
             thread.join()
     assert found == [True] * 80
+
+
+def test_running_statistics_that_are_lazy_clones_write_to_no_other() -> None:
+    mean = torch.zeros(2, device="mps")
+    clone = torch._lazy_clone(mean)
+    variance = torch.ones(2, device="mps")
+    data = low_precision(2, 2, 3)
+    with autocast():
+        F.batch_norm(data, clone, variance, training=True)
+    F.batch_norm(data.float(), clone, variance, training=True)
+    assert mean.cpu().equal(torch.zeros(2))
+    assert not clone.cpu().equal(torch.zeros(2))

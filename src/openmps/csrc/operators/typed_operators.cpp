@@ -2,6 +2,7 @@
 // (dispatch/boxed.h), a few hundred nanoseconds slower.
 #include "operators/typed_operators.h"
 
+#include "operators/batch_norm.h"
 #include "operators/complex_sums.h"  // before the operator headers, which build on it
 #include "operators/convolution.h"
 
@@ -94,8 +95,6 @@
 namespace openmps {
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
-
 // What the Mac says about these comes once they are registered.
 struct TypedKernel {
   std::string name;
@@ -125,26 +124,6 @@ struct Flip {
     auto of_parts = dims.vec();
     for (auto& dim : of_parts) dim = c10::maybe_wrap_dim(dim, self.dim());
     return at::view_as_complex(OnBacking<at::_ops::flip>::run(parts_of(self), of_parts));
-  }
-};
-
-// In training its kernels write the running statistics, which its schema does not say.
-template <class Op, class Signature = typename Op::schema>
-struct BatchNorm;
-template <class Op, class Result, class... Rest>
-struct BatchNorm<Op, Result(const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
-                            const OptionalTensor&, const OptionalTensor&, bool, Rest...)> {
-  static Result run(const at::Tensor& input, const OptionalTensor& weight,
-                    const OptionalTensor& bias, const OptionalTensor& mean,
-                    const OptionalTensor& variance, bool training, Rest... rest) {
-    if (training) {
-      own_bytes(mean);
-      own_bytes(variance);
-    }
-    return OnBacking<Op>::run(input, weight, bias, mean, variance, training, rest...);
-  }
-  static void own_bytes(const OptionalTensor& statistics) {
-    if (statistics && is_mps(*statistics)) give_own_bytes(statistics->storage());
   }
 };
 
@@ -247,7 +226,7 @@ void add_all(Registrar& m) {
   add<at::_ops::native_group_norm_backward>(m);
   add<at::_ops::_scaled_dot_product_flash_attention_for_cpu>(m);
   add<at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward>(m);
-  add<at::_ops::native_batch_norm, BatchNorm<at::_ops::native_batch_norm>>(m);
+  add<at::_ops::native_batch_norm, BatchNorm<OnBacking<at::_ops::native_batch_norm>>>(m);
   add<at::_ops::native_batch_norm_backward>(m);
   add<at::_ops::embedding>(m);
   add<at::_ops::nll_loss_forward>(m);

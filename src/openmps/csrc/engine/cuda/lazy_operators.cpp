@@ -20,6 +20,7 @@
 #include <torch/library.h>
 
 #include "engine/engine.h"
+#include "operators/batch_norm.h"
 #include "operators/complex_sums.h"
 #include "operators/convolution.h"
 #include "operators/copy.h"
@@ -121,7 +122,8 @@ void register_lazy_operators() {
   m.impl("_to_copy", lazy_copy_to);
   m.impl("clone", lazy_clone_of);
   if (!engine().shares_memory_with_host()) return;  // CUDA's own batch norms know lazy inputs
-  add_on_source<at::_ops::native_batch_norm, kFirst>(m);
+  add_kernel<at::_ops::native_batch_norm, BatchNorm<OnSource<at::_ops::native_batch_norm, kFirst>>>(
+      m);
   add_on_source<at::_ops::native_batch_norm_backward, kSecond, kFirst>(m);
 }
 

@@ -33,6 +33,7 @@
 
 #include "torch_interfaces/generator.h"
 #include "engine/cuda/index_guards.h"
+#include "operators/batch_norm.h"
 #include "operators/layers.h"
 #include "engine/cuda/lazy_operators.h"
 
@@ -95,11 +96,12 @@ class Views {
   size_t source_count_ = 0;
 };
 
-std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const OptionalTensor& weight,
-                                              const OptionalTensor& bias,
-                                              const OptionalTensor& running_mean,
-                                              const OptionalTensor& running_variance, bool training,
-                                              double momentum, double epsilon) {
+std::tuple<Tensor, Tensor, Tensor> cuda_batch_norm(const Tensor& input,
+                                                   const OptionalTensor& weight,
+                                                   const OptionalTensor& bias,
+                                                   const OptionalTensor& running_mean,
+                                                   const OptionalTensor& running_variance,
+                                                   bool training, double momentum, double epsilon) {
   if (input.numel() == 0 || !is_mps(input)) {
     return OnBacking<at::_ops::native_batch_norm>::run(
         input, weight, bias, running_mean, running_variance, training, momentum, epsilon);
@@ -107,11 +109,6 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kOperation)) {
     scope.begin_operation("aten::native_batch_norm", "", {&input});
-  }
-  if (training) {  // its kernels write these
-    for (const auto* statistics : {&running_mean, &running_variance}) {
-      if (*statistics && is_mps(**statistics)) give_own_bytes((*statistics)->storage());
-    }
   }
   const bool is_lazy = lazy::is_viewed_as(input, at::kFloat);
   Views view;
@@ -132,6 +129,10 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optiona
     engine().rethrow(error);
   }
 }
+
+struct CudaBatchNorm {
+  static constexpr auto run = &cuda_batch_norm;
+};
 
 std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
     const Tensor& gradient, const Tensor& input, const OptionalTensor& weight,
@@ -365,7 +366,7 @@ void register_cuda_operators(Registrar& m) {
   run_typed<at::_ops::_scaled_dot_product_efficient_attention_backward>(m);
   run_typed<at::_ops::_scaled_dot_product_cudnn_attention>(m);
   run_typed<at::_ops::_scaled_dot_product_cudnn_attention_backward>(m);
-  m.impl("native_batch_norm", batch_norm);
+  m.impl("native_batch_norm", BatchNorm<CudaBatchNorm>::run);
   m.impl("native_batch_norm_backward", batch_norm_backward);
   m.impl("embedding", embedding);
   m.impl("nll_loss_forward", nll_loss_forward);
