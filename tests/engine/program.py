@@ -71,7 +71,7 @@ def main() -> None:
     assert start.elapsed_time(end) >= 0
     torch.mps.synchronize()
 
-    with pytest.raises(RuntimeError, match="^echo: "):  # shapes that do not fit
+    with pytest.raises(RuntimeError, match=r"^echo: "):  # shapes that do not fit
         torch.ones(2, 3, device="mps") @ torch.ones(2, 3, device="mps")
 
     counts = library.echo_counts().contents
