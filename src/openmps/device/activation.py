@@ -95,7 +95,7 @@ def _connect(installed: Torch, engine: Engine, mac: Mac) -> None:
     batch_norms = settings.autocast(engine.batch_norms)
     library = core.load()
     library.provide_kernels(_kernel_finder(engine))
-    library.provide_driver(_driver_table)
+    library.provide_driver(engine.driver_table)
     rules.hand_over(library, installed, mac, engine, strict)
     patches.apply(patches.patches(library, mac, engine))
     extensions.connect(library, installed)
@@ -113,13 +113,6 @@ def _kernel_finder(engine: Engine) -> Callable[[str], int | None]:
         return finder(engine)(name)
 
     return find
-
-
-def _driver_table() -> int:
-    # Here and not above: asking for it starts the GPU, and only the CUDA engine asks.
-    from openmps.targets.cuda_driver import table_address
-
-    return table_address()
 
 
 def _has_native_mps() -> bool:

@@ -132,7 +132,8 @@ struct Parameter<const at::ITensorListRef&> {
   }
 };
 
-// Kernels of lists that are written say so themselves, by the views' versions.
+// An operator that writes to a list (_foreach_add_) bumps the version of each view; the destructor
+// carries that over to the mps tensor.
 template <>
 struct Parameter<at::TensorList> {
   at::TensorList originals;
@@ -187,17 +188,17 @@ struct OnBacking<Op, Result(Args...)> {
     }
   }
 
-  // The general kernel, which can refuse, widen and keep alerts apart.
+  // The boxed kernel, which can refuse, widen and keep alerts apart.
   static Result run_boxed(Args... args) {
     static const auto op =
         c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
     return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
-        c10::BoxedKernel::makeFromFunction<&general_kernel>(), op, c10::DispatchKeySet(),
+        c10::BoxedKernel::makeFromFunction<&boxed_kernel>(), op, c10::DispatchKeySet(),
         std::forward<Args>(args)...);
   }
 
   // What the Mac says about this operator; set at activation.
-  static inline DtypeMask watched = 0;    // dtypes that need the general kernel
+  static inline DtypeMask watched = 0;    // dtypes that need the boxed kernel
   static inline bool may_repair = false;  // whether an error is looked at again, by that kernel
 
  private:
@@ -220,7 +221,7 @@ struct OnBacking<Op, Result(Args...)> {
     return 0;
   }
 
-  static void general_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  static void boxed_kernel(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
     static const auto operator_rules = rules_of_operator(handle.operator_name());
     run_with_rules(handle, operator_rules, stack);
   }

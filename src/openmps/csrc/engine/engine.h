@@ -1,7 +1,6 @@
 // An engine: the PyTorch device on whose memory every mps tensor really lives, with all that is
-// special about it. One is chosen at activation. Its folder (engine/cpu, engine/cuda) is the only
-// place that knows which one it is: the rest asks this interface. docs/engines.md tells how to add
-// one.
+// special about it. One is chosen at activation. Code outside of engine/cpu and engine/cuda uses
+// only this interface. docs/engines.md tells how to add one.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -32,7 +31,7 @@ struct Backing {
   uint64_t mps_bits = 0;
   uint64_t backing_bits = 0;
   uint64_t foreign_bits = 0;  // backing_bits plus the backing device's autocast key
-  uint64_t plain_bits = 0;    // all that a strided mps tensor has which is nothing else besides
+  uint64_t plain_bits = 0;    // the complete key set of an ordinary strided mps tensor
 };
 
 extern Backing g_backing;
@@ -73,11 +72,11 @@ class Engine {
   [[noreturn]] virtual void throw_out_of_memory(const c10::Error& cause, size_t bytes) const = 0;
   // Gives memory that nobody uses back to the machine.
   virtual void empty_cache() = 0;
-  // Seen by the host and by the engine's kernels at the same address. Never freed.
+  // Memory that the host and the engine's kernels see at the same address. Never freed.
   virtual void* allocate_shared(size_t bytes) = 0;
-  // Whether that is true of every tensor's bytes.
+  // Whether the host sees the bytes of every tensor at the address that kernels use.
   virtual bool shares_memory_with_host() const = 0;
-  // Before a shader is given the address of a storage's bytes. True: they have moved.
+  // Called before a shader is given the address of a storage's bytes; true if they were moved.
   virtual bool move_for_shaders(const c10::Storage& /*mps*/) { return false; }
   // From one place on the device to another, after what was queued before.
   virtual void copy_bytes(void* to, const void* from, size_t bytes) = 0;
@@ -101,9 +100,10 @@ class Engine {
   // Call it in a catch block. Tells a failed device as a Mac would; throws all others on.
   [[noreturn]] virtual void rethrow(const c10::Error& /*error*/) const { throw; }
 
-  // A Mac's kernels find an index out of range while they run. Either the engine's kernels raise,
-  // and the operator runs again with indices that work; or, where they would end the process,
-  // somebody must look first: then the three functions below do, without waiting, and report.
+  // A Mac's kernels find an index out of range while they run. If the device's kernels raise, the
+  // operator runs again with indices that work. If they would end the process, return true and
+  // implement the three checks below: they run before the operator, do not wait for the device, and
+  // write to the error buffer (reports.h).
   virtual bool checks_indices_first() const { return false; }
   virtual at::Tensor check_indices(const at::Tensor& /*index*/, const IndexBounds& /*bounds*/,
                                    const IndexErrorText& /*text*/) {
@@ -127,12 +127,13 @@ class Engine {
 
   // ---- operators
 
-  // Kernels that the engine brings, or that replace those of operators/. Called once, before all
-  // others are registered.
+  // Kernels that the engine brings. Called once, before the random, composed, typed and boxed
+  // kernels are registered: for an operator among those, the engine's stays. What operators/
+  // registers with TORCH_LIBRARY_IMPL is the same for every engine.
   virtual void register_operators(Registrar& registrar) = 0;
   // scaled_dot_product_attention by the fastest kernel that there is for these inputs.
   virtual at::Tensor attention(const AttentionInputs& inputs) = 0;
-  // The same where nobody wants gradients, in one step; asked for where it is said to be there.
+  // Attention without gradients in one fused call. Called only if the first returned true.
   virtual bool has_fused_inference_attention(const AttentionInputs& /*inputs*/) const {
     return false;
   }

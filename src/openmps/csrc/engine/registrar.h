@@ -1,5 +1,6 @@
 // Registers kernels for mps at activation. Whoever comes first for an operator stays: the engine,
-// then operators/; what is left has the boxed kernel (dispatch/boxed.h).
+// then operators/; what is left has the boxed kernel (dispatch/boxed.h). Kernels that no engine
+// replaces are registered with TORCH_LIBRARY_IMPL instead, when the core is loaded.
 #pragma once
 
 #include <torch/library.h>

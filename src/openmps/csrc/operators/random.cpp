@@ -432,17 +432,14 @@ struct Noted<kKernel> {
 };
 
 template <auto kKernel>
-void add(torch::Library& library, const char* name) {
+void add(Registrar& registrar, const char* name) {
   Noted<kKernel>::name = name;
-  library.impl(name, &Noted<kKernel>::run);
+  registrar.impl(name, &Noted<kKernel>::run);
 }
 
 }  // namespace
 
-void register_random_operators(bool with_poisson) {
-  // Registrations last as long as their library object: this one lives for ever.
-  auto& m =
-      *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
+void register_random_operators(Registrar& m, bool with_poisson) {
   add<uniform_>(m, "aten::uniform_");
   add<normal_>(m, "aten::normal_");
   add<normal<const Tensor&, double>>(m, "aten::normal.Tensor_float");

@@ -1,10 +1,12 @@
+// The random operators, with the numbers that a Mac draws: by the kernels of device/random.metal,
+// on every engine.
 #pragma once
+
+#include "engine/registrar.h"
 
 namespace openmps {
 
-// Gives mps the random operators that draw what a Mac draws. For the CPU engine only: elsewhere the
-// boxed kernel and register_backing_dropout serve.
 // `with_poisson`: whether the installed torch has that operator on a Mac.
-void register_random_operators(bool with_poisson);
+void register_random_operators(Registrar& registrar, bool with_poisson);
 
 }  // namespace openmps

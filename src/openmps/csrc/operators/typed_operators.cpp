@@ -1,9 +1,9 @@
-// To add one: its header, its line. Every other operator runs through the boxed kernel
-// (dispatch/boxed.h), a few hundred nanoseconds slower.
+// To add a typed kernel, include the header of its operator and add a line to add_all. Every other
+// operator runs through the boxed kernel (dispatch/boxed.h), a few hundred nanoseconds slower.
 #include "operators/typed_operators.h"
 
 #include "operators/batch_norm.h"
-#include "operators/complex_sums.h"  // before the operator headers, which build on it
+#include "operators/complex_sums.h"
 #include "operators/convolution.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
@@ -95,7 +95,7 @@
 namespace openmps {
 namespace {
 
-// What the Mac says about these comes once they are registered.
+// Their masks are filled in when all are registered.
 struct TypedKernel {
   std::string name;
   DtypeMask* watched;
@@ -242,7 +242,7 @@ void register_typed_operators(Registrar& registrar) {
     if (operator_rules.dtypes != nullptr) *kernel.watched |= operator_rules.dtypes->special();
     *kernel.watched |= operator_rules.numbers.dtypes;
     *kernel.may_repair = operator_rules.repair != nullptr || operator_rules.check != nullptr;
-    // Where indices are checked first, the general kernel does it.
+    // Where indices are checked first, the boxed kernel does it.
     if (operator_rules.repair != nullptr && engine().checks_indices_first()) {
       *kernel.watched = ~DtypeMask{0};
     }

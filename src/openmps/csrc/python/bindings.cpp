@@ -78,9 +78,9 @@ void activate(const std::string& engine_name, size_t recommended_max_bytes, size
   g_find_kernel_code = find_kernel_code;
   g_find_driver = find_driver;
   const bool draws_poisson = std::find(dense.begin(), dense.end(), "aten::poisson") != dense.end();
-  register_random_operators(draws_poisson);
   Registrar registrar;  // the engine comes first, and what it brings stays
   engine().register_operators(registrar);
+  register_random_operators(registrar, draws_poisson);
   register_layers(registrar);
   register_copies(registrar);
   register_typed_operators(registrar);

@@ -30,7 +30,7 @@ inline bool is_plain(const at::Tensor& t) {
   return impl.key_set().has(c10::DispatchKey::Dense) && impl.layout() == c10::kStrided;
 }
 
-// The dtypes of networks: every device has all their kernels, and no Mac refuses them.
+// float32, float16 and bfloat16: every device has all kernels for them, and no Mac refuses them.
 inline bool is_common_float(c10::ScalarType type) {
   return type == c10::kFloat || type == c10::kHalf || type == c10::kBFloat16;
 }
@@ -45,7 +45,7 @@ at::Tensor backing_view_on(const at::Tensor& mps, c10::Storage storage, c10::Sca
 // and viewed, not read.
 at::Tensor shape_only(const at::Tensor& tensor);
 
-// How often a kernel has said that it wrote to this tensor; 0 for one that does not count.
+// The tensor's version counter; 0 for undefined and inference tensors.
 inline int64_t version_of(const at::Tensor& t) {
   if (!t.defined() || t.is_inference()) return 0;
   return static_cast<int64_t>(t.unsafeGetTensorImpl()->version_counter().current_version());

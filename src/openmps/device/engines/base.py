@@ -45,6 +45,11 @@ class Engine(ABC):
         """What the core's engine launches: an address or a handle; None if there is no such
         kernel."""
 
+    def driver_table(self) -> int:
+        """The address of the driver's functions, for a core that asks for them at the first use of
+        the device; 0 if it never does."""
+        return 0
+
     def patches(self, core: Core) -> list[Patch]:
         """What is put on torch for this engine alone."""
         return []

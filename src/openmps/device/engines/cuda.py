@@ -64,6 +64,11 @@ class CudaEngine(Engine):
     def kernel_code(self, kernels: BuiltinKernels, name: str) -> int | None:
         return kernels.function(name)
 
+    def driver_table(self) -> int:
+        from openmps.targets.cuda_driver import table_address
+
+        return table_address()
+
     def patches(self, core: Core) -> list[Patch]:
         import torch
 
