@@ -13,6 +13,8 @@ namespace openmps {
 namespace {
 
 struct Allocator final : c10::DeviceAllocator {
+  Allocator() { g_mps_allocator = this; }
+
   c10::DataPtr allocate(size_t bytes) override { return allocate_with_twin(bytes); }
 
   // No raw_deleter: a bare pointer does not say which twin owns it.

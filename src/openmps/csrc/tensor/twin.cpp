@@ -14,6 +14,7 @@
 namespace openmps {
 
 const LazyBytes* g_lazy_bytes = nullptr;
+c10::Allocator* g_mps_allocator = nullptr;
 
 namespace {
 
@@ -180,8 +181,7 @@ c10::Storage mps_storage(c10::Storage twin) {
   auto* bytes = twin.mutable_data();
   auto mps = c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(twin.nbytes())),
-      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), c10::GetAllocator(c10::kMPS),
-      twin.resizable());
+      c10::DataPtr(bytes, &twin, &release_twin, kMpsDevice), g_mps_allocator, twin.resizable());
   backing.unsafeReleaseStorageImpl();  // the reference is the mps storage's
   backing = c10::Storage(c10::intrusive_ptr<StorageImpl>(std::move(mps)));
 }

@@ -7,6 +7,9 @@
 
 namespace openmps {
 
+// Who frees and resizes mps storages (allocator.cpp). Read for every result.
+extern c10::Allocator* g_mps_allocator;
+
 // A DataPtr on mps over fresh backing memory, twin included.
 c10::DataPtr allocate_with_twin(size_t bytes);
 

@@ -127,7 +127,7 @@ Storage new_storage(Storage source, c10::ScalarType viewed) {
   auto lazy = std::make_unique<LazyStorage>(std::move(source), viewed, buffer);
   auto storage = c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<int64_t>(bytes)),
-      c10::DataPtr(nullptr, kMpsDevice), c10::GetAllocator(c10::kMPS), /*resizable=*/true);
+      c10::DataPtr(nullptr, kMpsDevice), g_mps_allocator, /*resizable=*/true);
   attach(*storage, std::move(lazy));
   return c10::intrusive_ptr<StorageImpl>(std::move(storage));
 }
