@@ -4,6 +4,7 @@ for an hour, and whether it ends as it began: files, threads, tensors, the Mac's
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter
@@ -29,6 +30,10 @@ def main() -> int:
     options = parser.parse_args()
     if options.minutes <= 0 or options.looks < 2 or (options.rounds or 1) < 1:
         parser.error("--minutes must be more than 0, --rounds at least 1, --looks at least 2")
+    # A shell starts what runs in the background with interrupts ignored: the work that is to be
+    # interrupted would go on for ever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     openmps.activate()
     began = time.monotonic()
     for _ in range(_WARM_UP):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -48,3 +50,18 @@ def test_a_few_rounds_leave_a_process_as_it_began(python: Python) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing grew" in done.stdout
+
+
+@pytest.mark.cpu_engine("a card's kernel cannot be interrupted")
+def test_it_interrupts_also_in_the_background() -> None:
+    """Where a shell has interrupts ignored for what it starts there."""
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "soak", "--rounds", "1", "--looks", "2", "--works", "interrupts"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *filter(None, sys.path)])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "rounds of interrupts" in done.stdout, done.stderr
