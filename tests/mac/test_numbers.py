@@ -230,3 +230,10 @@ def test_the_gradient_of_the_largest_distance_knows_it_unrounded(dtype) -> None:
     torch.cdist(*expected, p=math.inf).sum().backward()
     for x, y in zip(given, expected, strict=True):
         torch.testing.assert_close(x.grad.cpu(), y.grad.to(dtype))
+
+
+def test_a_complex_power_in_place_does_not_grow() -> None:
+    base = torch.ones(3, dtype=torch.complex64, device="mps")
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        base.pow_(torch.ones(2, 3, device="mps"))
+    assert base.shape == (3,)

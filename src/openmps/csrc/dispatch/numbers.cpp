@@ -1,5 +1,6 @@
 #include "dispatch/numbers.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/native/Resize.h>
@@ -208,6 +209,9 @@ void power_by_tensor(Stack* stack, size_t first, Run run) {
 // Its first argument is also where the result goes.
 template <auto compute>
 void in_place(Stack* stack, size_t first, Run run) {
+  const auto sizes = stack->at(first).toTensor().sizes();
+  const auto& other = stack->back();
+  if (other.isTensor() && !at::is_expandable_to(other.toTensor().sizes(), sizes)) return run();
   stack->emplace_back(stack->at(first));
   bool as_everywhere = false;
   compute(stack, first, [&] { as_everywhere = true; });
