@@ -78,14 +78,14 @@ struct Bounds {
 template <typename T>
 kernel void guard_index(
     device const T* index [[buffer(0)]],
-    device T* mended [[buffer(1)]],
+    device T* checked [[buffer(1)]],
     constant Bounds& bounds [[buffer(2)]],
     constant Words& words [[buffer(3)]],
     device ErrorMessages* errors [[buffer(4)]],
     uint i [[thread_position_in_grid]]) {
   const long value = long(index[i]);
   const bool fine = (value >= bounds.low && value < bounds.high) || value == bounds.exempt;
-  mended[i] = fine ? index[i] : T(clamp(value, bounds.low, bounds.high - 1));
+  checked[i] = fine ? index[i] : T(clamp(value, bounds.low, bounds.high - 1));
   if (fine || (value >= bounds.quiet_low && value < bounds.quiet_high)) return;
   report(errors, words, value, i);
 }
@@ -98,13 +98,13 @@ template [[host_name("guard_index_long")]] kernel void guard_index<long>(
 // Numbers from 0 to 1; any other, NaN too, becomes the nearest.
 kernel void guard_probability(
     device const float* values [[buffer(0)]],
-    device float* mended [[buffer(1)]],
+    device float* checked [[buffer(1)]],
     constant Words& words [[buffer(2)]],
     device ErrorMessages* errors [[buffer(3)]],
     uint i [[thread_position_in_grid]]) {
   const float value = values[i];
   const bool fine = value >= 0.0f && value <= 1.0f;
-  mended[i] = fine ? value : clamp(isnan(value) ? 0.0f : value, 0.0f, 1.0f);
+  checked[i] = fine ? value : clamp(isnan(value) ? 0.0f : value, 0.0f, 1.0f);
   if (!fine) report(errors, words, 0, i);
 }
 

@@ -114,7 +114,7 @@ class UntracedOperator {
   int64_t start_ns_ = 0;
 };
 
-// The device's memory, as its books are written. The caller holds the books' lock.
+// The device's memory, as the simulated allocator enters it. The caller holds its lock.
 void taken(Line line, size_t bytes, size_t live, size_t reserved);
 void given_back(Line line, size_t bytes, size_t live, size_t reserved);
 

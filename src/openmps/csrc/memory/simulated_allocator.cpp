@@ -16,14 +16,14 @@
 namespace openmps::memory {
 namespace {
 
-struct Books {
+struct Shared {
   SpinLock lock;
   std::unique_ptr<Pools> pools;
   ska::flat_hash_map<const void*, Buffer*> by_address;
 };
 
 // Never destroyed: tensors may be freed while the process ends.
-Books& g_books = *new Books();
+Shared& g_shared = *new Shared();
 
 using Lock = std::lock_guard<SpinLock>;
 
@@ -84,29 +84,29 @@ std::unique_ptr<Pools> open_pools() {
 
 // A child of fork() must not inherit the lock from a thread that it does not have.
 void survive_forks() {
-  pthread_atfork([] { g_books.lock.lock(); }, [] { g_books.lock.unlock(); },
-                 [] { g_books.lock.unlock(); });
+  pthread_atfork([] { g_shared.lock.lock(); }, [] { g_shared.lock.unlock(); },
+                 [] { g_shared.lock.unlock(); });
 }
 
-C10_NOINLINE void open_books() {
-  g_books.pools = open_pools();
+C10_NOINLINE void open_shared_pools() {
+  g_shared.pools = open_pools();
   survive_forks();
 }
 
 // The caller holds the lock.
 C10_ALWAYS_INLINE Pools& pools() {
-  if (C10_UNLIKELY(g_books.pools == nullptr)) open_books();
-  return *g_books.pools;
+  if (C10_UNLIKELY(g_shared.pools == nullptr)) open_shared_pools();
+  return *g_shared.pools;
 }
 
 [[gnu::hot]] Bytes give_back_locked(Buffer* buffer) {
   const Bytes bytes{buffer->context, buffer->release};
   const auto size = buffer->size;
   const auto line = buffer->line;
-  g_books.pools->give_back(buffer);
+  g_shared.pools->give_back(buffer);
   if (ledger::on()) {
-    ledger::given_back(line, size, static_cast<size_t>(g_books.pools->allocated().current),
-                       g_books.pools->driver_bytes());
+    ledger::given_back(line, size, static_cast<size_t>(g_shared.pools->allocated().current),
+                       g_shared.pools->driver_bytes());
   }
   return bytes;
 }
@@ -117,7 +117,7 @@ C10_NOINLINE Buffer* take_for_line(size_t bytes, ledger::Line line) {
     ledger::add_from(line, ledger::Kind::kLimit, "buffer",
                      "Invalid buffer size: " + readable(bytes), bytes, 0);
   }
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   auto* buffer = pools().take(bytes);
   buffer->line = line;
   ledger::taken(line, buffer->size, static_cast<size_t>(pools().allocated().current),
@@ -138,46 +138,46 @@ c10::CachingAllocator::Stat to_torch(const Stat& from) {
 
 [[gnu::hot]] Buffer* take(size_t bytes) {
   if (ledger::on()) return take_for_line(bytes, ledger::line());
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   return pools().take(bytes);
 }
 
 [[gnu::hot]] Bytes give_back(Buffer* buffer) noexcept {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   return give_back_locked(buffer);
 }
 
 void remember_address(const void* address, Buffer* buffer) {
-  const Lock lock(g_books.lock);
-  g_books.by_address[address] = buffer;
+  const Lock lock(g_shared.lock);
+  g_shared.by_address[address] = buffer;
 }
 
 bool give_back_address(const void* address, Bytes* bytes) noexcept {
-  const Lock lock(g_books.lock);
-  const auto found = g_books.by_address.find(address);
-  if (found == g_books.by_address.end()) return false;
+  const Lock lock(g_shared.lock);
+  const auto found = g_shared.by_address.find(address);
+  if (found == g_shared.by_address.end()) return false;
   *bytes = give_back_locked(found->second);
-  g_books.by_address.erase(found);
+  g_shared.by_address.erase(found);
   return true;
 }
 
 Buffer* forget_address(const void* address) noexcept {
-  const Lock lock(g_books.lock);
-  const auto found = g_books.by_address.find(address);
-  if (found == g_books.by_address.end()) return nullptr;
+  const Lock lock(g_shared.lock);
+  const auto found = g_shared.by_address.find(address);
+  if (found == g_shared.by_address.end()) return nullptr;
   auto* buffer = found->second;
-  g_books.by_address.erase(found);
+  g_shared.by_address.erase(found);
   return buffer;
 }
 
 void machine_has_no_more(size_t bytes, const std::string& cause) {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   TORCH_CHECK(false, pools().shortage(rounded(bytes), ""),
               " They fit the Mac, and this machine has no more: ", cause);
 }
 
 void gpu_has_no_more(const std::string& cause) {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   const auto limit = pools().high_limit();
   TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable(pools().driver_bytes()),
               ", max allowed: ", limit == SIZE_MAX ? "unlimited" : readable(limit),
@@ -185,34 +185,34 @@ void gpu_has_no_more(const std::string& cause) {
 }
 
 bool is_open() noexcept {
-  const Lock lock(g_books.lock);
-  return g_books.pools != nullptr;
+  const Lock lock(g_shared.lock);
+  return g_shared.pools != nullptr;
 }
 
 void empty_cache() {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   pools().release_cached();
 }
 
 void set_high_watermark(double ratio) {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   if (ledger::finds_all()) return;
   pools().set_high_watermark(ratio);
 }
 
 size_t allocated_bytes() {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   return static_cast<size_t>(pools().allocated().current);
 }
 
 size_t driver_bytes() {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   return pools().driver_bytes();
 }
 
 c10::CachingDeviceAllocator::DeviceStats statistics() {
   constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   c10::CachingDeviceAllocator::DeviceStats stats;
   stats.allocated_bytes[kAll] = to_torch(pools().allocated());
   stats.reserved_bytes[kAll] = to_torch(pools().reserved());
@@ -220,12 +220,12 @@ c10::CachingDeviceAllocator::DeviceStats statistics() {
 }
 
 void reset_peak() {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   for (auto* stat : {&pools().allocated(), &pools().reserved()}) stat->peak = stat->current;
 }
 
 void reset_accumulated() {
-  const Lock lock(g_books.lock);
+  const Lock lock(g_shared.lock);
   for (auto* stat : {&pools().allocated(), &pools().reserved()}) {
     stat->allocated = 0;
     stat->freed = 0;

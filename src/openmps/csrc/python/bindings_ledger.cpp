@@ -23,9 +23,9 @@ struct ProgramLines {
   };
   enum class Whose : uint8_t { kProgram, kLibrary, kPrinting, kNobody };
 
-  std::vector<std::string> libraries;  // folders whose code is not the program's
-  std::vector<std::string> nobodys;    // torch's and our own: never worth naming
-  std::string printing;                // torch's file that turns tensors into text
+  std::vector<std::string> libraries;         // folders whose code is not the program's
+  std::vector<std::string> internal_folders;  // torch's and our own: never worth naming
+  std::string printing;                       // torch's file that turns tensors into text
   std::unordered_map<PyCodeObject*, Whose> seen;
   std::unordered_map<std::string, ledger::Line> numbers;
   std::vector<Line> lines;
@@ -49,10 +49,10 @@ struct ProgramLines {
     const auto file = utf8(code->co_filename);
     Py_INCREF(code);
     const bool generated = !file.empty() && file[0] == '<' && file != "<string>";
-    const auto whose = file == printing                              ? Whose::kPrinting
-                       : generated || starts_with_any(file, nobodys) ? Whose::kNobody
-                       : starts_with_any(file, libraries)            ? Whose::kLibrary
-                                                                     : Whose::kProgram;
+    const auto whose = file == printing                                       ? Whose::kPrinting
+                       : generated || starts_with_any(file, internal_folders) ? Whose::kNobody
+                       : starts_with_any(file, libraries)                     ? Whose::kLibrary
+                                                                              : Whose::kProgram;
     seen.emplace(code, whose);
     return whose;
   }
@@ -105,10 +105,10 @@ ledger::Line find_line() {
 }
 
 void start_ledger(bool find_all, const std::vector<std::string>& libraries,
-                  const std::vector<std::string>& nobodys, const std::string& printing) {
+                  const std::vector<std::string>& internal_folders, const std::string& printing) {
   program_lines().printing = printing;
   program_lines().libraries = libraries;
-  program_lines().nobodys = nobodys;
+  program_lines().internal_folders = internal_folders;
   ledger::start(find_all, find_line);
   profiler::follow_ledger();
 }
