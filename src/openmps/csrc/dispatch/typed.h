@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/boxing/KernelFunction.h>
 
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -161,6 +162,13 @@ struct Parameter<at::TensorList> {
     for (const auto& tensor : originals) tensors.push_back(&tensor);
   }
 };
+
+// "aten::add.Tensor".
+template <class Op>
+std::string full_name() {
+  const std::string overload = Op::overload_name;
+  return overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
+}
 
 template <class Op, class Signature = typename Op::schema>
 struct OnBacking;

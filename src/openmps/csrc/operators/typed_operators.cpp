@@ -109,8 +109,7 @@ std::vector<TypedKernel>& typed_kernels() {
 
 template <class Op, class Kernel = OnBacking<Op>>
 void add(Registrar& registrar) {
-  const std::string overload = Op::overload_name;
-  const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
+  const auto name = full_name<Op>();
   registrar.impl(name, &Kernel::run);
   typed_kernels().push_back({name, &OnBacking<Op>::watched, &OnBacking<Op>::may_repair});
 }

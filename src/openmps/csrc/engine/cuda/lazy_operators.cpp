@@ -80,8 +80,7 @@ struct LazyConvolutionBackward<Op, Result(const Tensor&, const Tensor&, const Te
 
 template <class Op, class Kernel>
 void add_kernel(torch::Library& library) {
-  const std::string overload = Op::overload_name;
-  const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
+  const auto name = full_name<Op>();
   library.impl(name.c_str(), &Kernel::run);
 }
 

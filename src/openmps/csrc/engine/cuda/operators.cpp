@@ -351,8 +351,7 @@ void add_to_each(at::TensorList tensors, const at::Scalar& number) {
 
 template <class Op>
 void run_typed(Registrar& registrar) {
-  const std::string overload = Op::overload_name;
-  const auto name = overload.empty() ? std::string(Op::name) : Op::name + ("." + overload);
+  const auto name = full_name<Op>();
   registrar.impl(name, &OnBacking<Op>::run);
 }
 
