@@ -19,6 +19,7 @@
 #include "metal/metal.h"
 #include "operators/attention.h"
 #include "operators/copy.h"
+#include "operators/foreach.h"
 #include "operators/layers.h"
 #include "operators/random.h"
 #include "operators/typed_operators.h"
@@ -83,6 +84,7 @@ void activate(const std::string& engine_name, size_t recommended_max_bytes, size
   register_random_operators(registrar, draws_poisson);
   register_layers(registrar);
   register_copies(registrar);
+  register_foreach_operators(registrar);
   register_typed_operators(registrar);
   register_boxed_kernels({dense, sparse, on_cpu});
 }

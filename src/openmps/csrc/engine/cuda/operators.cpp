@@ -4,7 +4,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_batch_norm_impl_index.h>
 #include <ATen/ops/_batch_norm_impl_index_backward.h>
-#include <ATen/ops/_foreach_add_ops.h>
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/_fused_sgd_ops.h>
@@ -29,7 +28,6 @@
 #include <ATen/record_function.h>
 
 #include <array>
-#include <unordered_set>
 
 #include "torch_interfaces/generator.h"
 #include "engine/cuda/index_guards.h"
@@ -337,18 +335,6 @@ struct Sgd<Op, void(at::TensorList, at::TensorList, at::TensorList, Rest...)> {
   }
 };
 
-// What a fused optimizer counts its steps with: a loop on a Mac, and one kernel here, unless a
-// tensor is there twice, which the loop would count twice.
-void add_to_each(at::TensorList tensors, const at::Scalar& number) {
-  std::unordered_set<const void*> seen;
-  for (const auto& tensor : tensors) {
-    if (is_mps(tensor) && seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    for (Tensor each : tensors) each.add_(number);
-    return;
-  }
-  OnBacking<at::_ops::_foreach_add__Scalar>::run(tensors, number);
-}
-
 template <class Op>
 void run_typed(Registrar& registrar) {
   const auto name = full_name<Op>();
@@ -372,7 +358,6 @@ void register_cuda_operators(Registrar& m) {
   m.impl("_fused_adam_", &Adam<at::_ops::_fused_adam_>::run);
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
-  m.impl("_foreach_add_.Scalar", add_to_each);
   run_typed<at::_ops::native_dropout_backward>(m);
   m.impl("linear", linear_at_once);
   m.impl_with_autograd("dropout", dropout);
