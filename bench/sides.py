@@ -126,6 +126,11 @@ class Side:
     def close(self) -> None:
         self._process.communicate()
 
+    def end(self) -> None:
+        """Now, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
 
 @contextmanager
 def two_sides(script: str, arguments: Sequence[str] = ()) -> Iterator[tuple[Side, Side]]:
@@ -161,13 +166,21 @@ def close_on(sides: Sequence[Side]) -> None:
         side.ask("close")
 
 
-def in_turn(base: Side, other: Side, *, calls: int, rounds: int) -> Pair:
+def in_turn(
+    base: Side,
+    other: Side,
+    *,
+    calls: int,
+    rounds: int,
+    command: str = "seconds",
+    arguments: tuple[object, ...] = (),
+) -> Pair:
     """Who goes first changes with every round; the first is not counted."""
     pair = Pair([], [])
     turns = [(pair.base, base), (pair.other, other)]
     for turn in range(rounds + 1):
         for times, side in turns if turn % 2 else reversed(turns):
-            seconds = side.ask("seconds", calls)
+            seconds = side.ask(command, *arguments, calls)
             if turn:
                 times.append(seconds)
     return pair
