@@ -12,6 +12,7 @@
 #include <c10/core/Storage.h>
 #include <c10/util/ArrayRef.h>
 #include <c10/util/Exception.h>
+#include <c10/util/FunctionRef.h>
 
 #include <memory>
 #include <string>
@@ -106,7 +107,7 @@ class Engine {
   // write to the error buffer (reports.h).
   virtual bool checks_indices_first() const { return false; }
   virtual at::Tensor check_indices(const at::Tensor& /*index*/, const IndexBounds& /*bounds*/,
-                                   const IndexErrorText& /*text*/) {
+                                   c10::function_ref<IndexErrorText()> /*text*/) {
     TORCH_INTERNAL_ASSERT(false, name(), " does not check indices first");
   }
   virtual void check_probabilities(at::Tensor& /*values*/, const std::string& /*text*/) {

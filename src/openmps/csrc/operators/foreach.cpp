@@ -1,6 +1,6 @@
 // On a Mac these are loops over the tensors. Here a whole list goes to the engine's own kernel at
-// once, where the loop would say and do the same: the usual dtypes, alike tensors, each of them once.
-// Everything else, and whatever somebody watches, is the loop.
+// once, where the loop would say and do the same: the usual dtypes, alike tensors, each of them
+// once. Everything else, and whatever somebody watches, is the loop.
 #include "operators/foreach.h"
 
 #include <ATen/ops/_foreach_abs_ops.h>
@@ -114,23 +114,26 @@ void add_lists(Registrar& m) {
 
 void register_foreach_operators(Registrar& m) {
   using namespace at::_ops;
-  add_lists<_foreach_add__Scalar, _foreach_add__List, _foreach_add__ScalarList, _foreach_add__Tensor,
-      _foreach_add_Scalar, _foreach_add_List, _foreach_add_ScalarList>(m);
+  add_lists<_foreach_add__Scalar, _foreach_add__List, _foreach_add__ScalarList,
+            _foreach_add__Tensor, _foreach_add_Scalar, _foreach_add_List, _foreach_add_ScalarList>(
+      m);
   add_lists<_foreach_sub__Scalar, _foreach_sub__List, _foreach_sub__ScalarList, _foreach_sub_Scalar,
-      _foreach_sub_List, _foreach_sub_ScalarList>(m);
-  add_lists<_foreach_mul__Scalar, _foreach_mul__List, _foreach_mul__ScalarList, _foreach_mul__Tensor,
-      _foreach_mul_Scalar, _foreach_mul_List, _foreach_mul_ScalarList, _foreach_mul_Tensor>(m);
-  add_lists<_foreach_div__Scalar, _foreach_div__List, _foreach_div__ScalarList, _foreach_div__Tensor,
-      _foreach_div_Scalar, _foreach_div_List, _foreach_div_ScalarList, _foreach_div_Tensor>(m);
+            _foreach_sub_List, _foreach_sub_ScalarList>(m);
+  add_lists<_foreach_mul__Scalar, _foreach_mul__List, _foreach_mul__ScalarList,
+            _foreach_mul__Tensor, _foreach_mul_Scalar, _foreach_mul_List, _foreach_mul_ScalarList,
+            _foreach_mul_Tensor>(m);
+  add_lists<_foreach_div__Scalar, _foreach_div__List, _foreach_div__ScalarList,
+            _foreach_div__Tensor, _foreach_div_Scalar, _foreach_div_List, _foreach_div_ScalarList,
+            _foreach_div_Tensor>(m);
   add_lists<_foreach_addcmul__Scalar, _foreach_addcmul__ScalarList, _foreach_addcmul_Scalar>(m);
   add_lists<_foreach_addcdiv__Scalar, _foreach_addcdiv__ScalarList, _foreach_addcdiv_Scalar>(m);
   add_lists<_foreach_lerp__Scalar, _foreach_lerp__List, _foreach_lerp_Scalar>(m);
   add_lists<_foreach_maximum__List, _foreach_maximum__Scalar, _foreach_minimum__List,
-      _foreach_minimum__Scalar, _foreach_clamp_max__Scalar, _foreach_clamp_min__Scalar>(m);
-  add_lists<_foreach_pow__Scalar, _foreach_pow_Scalar, _foreach_sqrt, _foreach_sqrt_, _foreach_rsqrt,
-      _foreach_rsqrt_, _foreach_reciprocal, _foreach_reciprocal_, _foreach_neg, _foreach_neg_,
-      _foreach_abs, _foreach_abs_, _foreach_sign, _foreach_sign_, _foreach_exp, _foreach_exp_,
-      _foreach_log, _foreach_log_>(m);
+            _foreach_minimum__Scalar, _foreach_clamp_max__Scalar, _foreach_clamp_min__Scalar>(m);
+  add_lists<_foreach_pow__Scalar, _foreach_pow_Scalar, _foreach_sqrt, _foreach_sqrt_,
+            _foreach_rsqrt, _foreach_rsqrt_, _foreach_reciprocal, _foreach_reciprocal_,
+            _foreach_neg, _foreach_neg_, _foreach_abs, _foreach_abs_, _foreach_sign, _foreach_sign_,
+            _foreach_exp, _foreach_exp_, _foreach_log, _foreach_log_>(m);
   add_lists<_foreach_norm_Scalar, _foreach_max, _foreach_copy_, _foreach_zero_>(m);
 }
 

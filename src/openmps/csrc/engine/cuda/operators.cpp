@@ -209,8 +209,9 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, c10::SymInt paddin
     return Embedding::run_boxed(weight, indices, std::move(padding), scale, sparse);
   }
   const IndexBounds rows{0, weight.size(0), 0, kLowestIndex, kHighestIndex};
-  return Embedding::run_as_given(weight, checked_indices(indices, rows, {}), std::move(padding),
-                                 scale, sparse);
+  return Embedding::run_as_given(weight,
+                                 checked_indices(indices, rows, [] { return IndexErrorText(); }),
+                                 std::move(padding), scale, sparse);
 }
 
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
@@ -222,7 +223,7 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
       !is_usual(self, target)) {
     return Loss::run_boxed(self, target, weight, reduction, std::move(ignored));
   }
-  static const IndexErrorText text{"Target ", " is out of bounds.", ""};
+  const auto text = [] { return IndexErrorText{"Target ", " is out of bounds.", ""}; };
   const IndexBounds classes{0, self.size(1), ignored.expect_int()};
   return Loss::run_as_given(self, checked_indices(target, classes, text), weight, reduction,
                             std::move(ignored));
