@@ -1,9 +1,9 @@
 """Optimizers as they come: a Mac takes one weight after the other, here a step takes all at once.
 
-For engines whose device has kernels for lists (csrc/operators/foreach.cpp). What can be seen stays a
-Mac's: the largest weights go through PyTorch's loop, so that memory in use reaches what a Mac's
-would, and the results that only the lists need are not counted. Whoever looks at operators (dispatch
-modes, profilers, the ledger, compilers) sees the loop.
+For engines whose device has kernels for lists (csrc/operators/foreach.cpp). What can be seen stays
+a Mac's: the largest weights go through PyTorch's loop, so that memory in use reaches what a Mac's
+would, and the results that only the lists need are not counted. Whoever looks at operators
+(dispatch modes, profilers, the ledger, compilers) sees the loop.
 """
 
 from __future__ import annotations
@@ -152,5 +152,5 @@ def _is_watched() -> bool:
         torch.compiler.is_compiling()
         or torch._C._len_torch_dispatch_stack()
         or torch._C._functorch.maybe_current_level() is not None
-        or torch.autograd._profiler_enabled()
+        or torch._C._autograd._profiler_enabled()
     )

@@ -152,7 +152,9 @@ def test_what_lists_do_not_take_goes_through_the_loop(options, grouping):
 
 def test_a_dispatch_mode_sees_the_loop(grouping):
     class Names(TorchDispatchMode):
-        seen: set[str] = set()
+        def __init__(self):
+            super().__init__()
+            self.seen = set()
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             self.seen.add(func.name())

@@ -51,7 +51,8 @@ def test_a_tensor_that_is_there_twice_is_computed_twice():
     assert tensor.eq(2).all()
     halves = [tensor[:500], tensor[500:], tensor[:500]]
     torch._foreach_mul_(halves, 3.0)
-    assert tensor[:500].eq(18).all() and tensor[500:].eq(6).all()
+    assert tensor[:500].eq(18).all()
+    assert tensor[500:].eq(6).all()
 
 
 def test_other_dtypes_and_layouts_go_through_the_loop():
