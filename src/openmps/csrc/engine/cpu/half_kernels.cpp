@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/cpu/half_attention.h"
+#include "engine/cpu/half_convolution.h"
+#include "engine/cpu/half_others.h"
 #include "engine/cpu/half_products.h"
+#include "engine/cpu/half_support.h"
 #include "tensor/allocation_tracker.h"
 #include "tensor/header.h"
 
@@ -16,12 +20,6 @@ namespace {
 
 using at::Tensor;
 using torch::jit::Stack;
-
-// What is unusual is left to the operator's own kernel, which may have something to say about it.
-bool is_usual(const Tensor& tensor, c10::ScalarType type) {
-  return is_mps(tensor) && is_plain(tensor) && tensor.scalar_type() == type && !tensor.is_neg() &&
-         !tensor._is_zerotensor() && tensor.numel() > 0;
-}
 
 bool overlaps_itself(const Tensor& tensor) {
   if (tensor.is_contiguous()) return false;
@@ -92,7 +90,7 @@ bool multiply(Stack* stack, size_t first) {
   const auto& a = stack->at(first + kSummand).toTensor();
   const auto& b = stack->at(first + kSummand + 1).toTensor();
   const auto type = a.scalar_type();
-  if (!half::is_half(type) || !is_usual(a, type) || !is_usual(b, type)) return false;
+  if (!half::is_half(type) || !half::is_usual(a, type) || !half::is_usual(b, type)) return false;
   if (a.dim() != dimensions_of_first(kShape) || b.dim() != dimensions_of_second(kShape)) {
     return false;
   }
@@ -106,7 +104,8 @@ bool multiply(Stack* stack, size_t first) {
     self = stack->at(first).toTensor();
     const auto& beta = stack->at(first + 3);
     const auto& alpha = stack->at(first + 4);
-    if (!is_usual(self, type) || beta.isComplexDouble() || alpha.isComplexDouble()) return false;
+    if (!half::is_usual(self, type) || beta.isComplexDouble() || alpha.isComplexDouble())
+      return false;
     if (kInPlace ? self.sizes() != c10::IntArrayRef(sizes)
                  : !at::is_expandable_to(self.sizes(), sizes)) {
       return false;
@@ -153,6 +152,10 @@ bool multiply(Stack* stack, size_t first) {
 
 Engine::HalfKernel half_kernel_on_cpu(const std::string& op) {
   static const std::unordered_map<std::string, Engine::HalfKernel> kernels = {
+      {"aten::convolution", &half::convolution},
+      {"aten::convolution_backward", &half::convolution_backward},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", &half::attention},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", &half::attention_backward},
       {"aten::dot", &multiply<Shape::kVectors>},
       {"aten::vdot", &multiply<Shape::kVectors>},
       {"aten::mm", &multiply<Shape::kMatrices>},
@@ -170,7 +173,7 @@ Engine::HalfKernel half_kernel_on_cpu(const std::string& op) {
       {"aten::baddbmm_", &multiply<Shape::kBatches, true, true>},
   };
   const auto found = kernels.find(op);
-  return found == kernels.end() ? nullptr : found->second;
+  return found == kernels.end() ? half::other_kernel(op) : found->second;
 }
 
 }  // namespace openmps

@@ -109,7 +109,8 @@ struct HalfLanes {
 
 struct BFloat16Lanes {
   OPENMPS_AVX2 static __m256 load(const uint16_t* from) {
-    const auto bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    const auto bits =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
   }
   // To the nearest, of two to the even one; not-a-numbers as c10::BFloat16 has them.
@@ -120,8 +121,8 @@ struct BFloat16Lanes {
     rounded = _mm256_srli_epi32(rounded, 16);
     const auto is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
     rounded = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), is_nan);
-    const auto packed = _mm_packus_epi32(_mm256_castsi256_si128(rounded),
-                                         _mm256_extracti128_si256(rounded, 1));
+    const auto packed =
+        _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), packed);
   }
   using Type = c10::BFloat16;
@@ -180,8 +181,8 @@ struct Avx2 {
 
   // Four sums at a time: of kX rows of x with 4 / kX rows of w.
   template <int kX>
-  OPENMPS_AVX2 static __m128 four_dots(const float* const (&x)[kX], const uint16_t* const (&w)[4 / kX],
-                                       int64_t length) {
+  OPENMPS_AVX2 static __m128 four_dots(const float* const (&x)[kX],
+                                       const uint16_t* const (&w)[4 / kX], int64_t length) {
     constexpr int kW = 4 / kX;
     __m256 low[4] = {};
     __m256 high[4] = {};

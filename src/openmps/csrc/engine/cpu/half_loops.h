@@ -22,8 +22,8 @@ struct Loops {
   void (*narrow)(const float* from, uint16_t* to, int64_t count);
   // The sum over i of a[i] * b[i].
   float (*dot)(const uint16_t* a, const uint16_t* b, int64_t length);
-  // out[m][n]: the sum over i of x[m][i] * w[n][i], for rows of w that lie `stride` apart. Rows of x
-  // are followed by zeros up to a multiple of kLanes.
+  // out[m][n]: the sum over i of x[m][i] * w[n][i], for rows of w that lie `stride` apart. Rows of
+  // x are followed by zeros up to a multiple of kLanes.
   void (*dots)(Rows x, const uint16_t* w, int64_t stride, int64_t rows, int64_t length, float* out,
                int64_t out_stride);
   // out[m][n]: the sum over i of x[m][i] * w[i][n], for rows of w that lie `stride` apart.

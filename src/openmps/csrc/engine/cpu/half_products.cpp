@@ -25,11 +25,11 @@ using at::Tensor;
 
 // Rows for which the own loops are faster than a library that is given float32.
 constexpr int64_t kFewRows = 8;
-constexpr int64_t kSmall = int64_t{1} << 14;  // multiplications
+constexpr int64_t kSmall = int64_t{1} << 18;  // multiplications
 // Elements of a factor that are float32 at a time, per thread: about what the second cache holds.
-constexpr int64_t kPanel = int64_t{1} << 17;
-constexpr int64_t kShortest = 64;    // rows or columns of a panel
-constexpr int64_t kLongest = 2048;   // sums of a panel
+constexpr int64_t kPanel = int64_t{1} << 18;
+constexpr int64_t kShortest = 64;   // rows or columns of a panel
+constexpr int64_t kLongest = 1024;  // sums of a panel
 constexpr int64_t kWorkOfThread = int64_t{1} << 15;
 
 // Some elements of a line as float32.
@@ -51,8 +51,7 @@ void narrow(const Loops& loops, const float* from, uint16_t* to, int64_t stride,
 // Rounds the sums for a part of the result into it.
 class Writer {
  public:
-  Writer(const Loops& loops, Matrix out, std::optional<Matrix> self, double beta,
-         double alpha)
+  Writer(const Loops& loops, Matrix out, std::optional<Matrix> self, double beta, double alpha)
       : loops_(loops),
         out_(out),
         self_(self),
@@ -202,8 +201,8 @@ void multiply_panels(const Loops& loops, Matrix a, Matrix b, const Writer& write
 
 // ---- many matrices at a time, as they fit a panel
 
-Tensor widened(const Loops& loops, const Matrices& batch, const Tensor& memory, int64_t begin,
-               int64_t count) {
+Tensor floats_of(const Loops& loops, const Matrices& batch, const Tensor& memory, int64_t begin,
+                 int64_t count) {
   const bool by_columns = batch.first.lies_by_columns();
   const auto matrices = by_columns ? batch.transposed() : batch;
   const auto rows = matrices.first.rows;
@@ -236,8 +235,8 @@ void multiply_batch(const Loops& loops, const Matrices& a, const Matrices& b,
   for (int64_t begin = 0; begin < a.count; begin += at_once) {
     const auto count = std::min(at_once, a.count - begin);
     auto sums = memory.narrow(0, 0, count * rows * columns).view({count, rows, columns});
-    const auto x = widened(loops, a, left, begin, count);
-    const auto y = widened(loops, b, right, begin, count);
+    const auto x = floats_of(loops, a, left, begin, count);
+    const auto y = floats_of(loops, b, right, begin, count);
     at::bmm_out(sums, x, y);
     auto* data = sums.data_ptr<float>();
     const auto grain = std::max<int64_t>(1, kWorkOfThread / columns);

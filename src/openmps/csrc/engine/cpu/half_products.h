@@ -9,10 +9,6 @@
 
 namespace openmps::half {
 
-inline bool is_half(c10::ScalarType type) {
-  return type == c10::kHalf || type == c10::kBFloat16;
-}
-
 // Whether the processor multiplies bfloat16 by itself, adding in float32.
 bool has_bfloat16_products();
 
