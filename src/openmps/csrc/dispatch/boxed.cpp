@@ -52,6 +52,18 @@ void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* s
   }
 }
 
+// An error is left to the operator's own kernel, for its words.
+bool computed_by(Engine::HalfKernel kernel, const OperatorHandle& op, torch::jit::Stack* stack,
+                 size_t first) {
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+  try {
+    return kernel(stack, first);
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format) {
   for (size_t i = first; i < results.size(); ++i) {
     results[i] = results[i].toTensor().contiguous(format);
@@ -81,6 +93,10 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
   const auto on_backing = [&] {
     if (operator_rules.deterministic != nullptr && must_be_deterministic() &&
         operator_rules.deterministic(stack)) {
+      return;
+    }
+    if (operator_rules.half != nullptr && has_dtypes(kHalves, *stack, first) &&
+        computed_by(operator_rules.half, op, stack, first)) {
       return;
     }
     if (operator_rules.repair != nullptr && (is_strict() || engine().checks_indices_first())) {
@@ -220,8 +236,13 @@ class ByName {
 
 OperatorRules rules_of_operator(const std::string& op) {
   const auto name = op.substr(0, op.find('.'));
-  return {dtype_rules_of(op), check_for(name), repair_for(name), engine().deterministic_kernel(op),
-          numbers_of(op),     layout_of(op)};
+  return {dtype_rules_of(op),
+          check_for(name),
+          repair_for(name),
+          engine().deterministic_kernel(op),
+          engine().half_kernel(op),
+          numbers_of(op),
+          layout_of(op)};
 }
 
 OperatorRules rules_of_operator(const c10::OperatorName& op) {

@@ -30,6 +30,7 @@ struct OperatorRules {
   Check check = nullptr;
   Repair repair = nullptr;
   Engine::DeterministicKernel deterministic = nullptr;
+  Engine::HalfKernel half = nullptr;
   Numbers numbers = {};
   ResultLayout layout = ResultLayout::kAsGiven;
 };

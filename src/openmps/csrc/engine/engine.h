@@ -147,6 +147,10 @@ class Engine {
   virtual DeterministicKernel deterministic_kernel(const std::string& /*op*/) const {
     return nullptr;
   }
+  // What computes an operator of float16 or bfloat16 better than the device's kernel, and says
+  // whether it did: results then stand on the stack from `first`, in place of the arguments.
+  using HalfKernel = bool (*)(torch::jit::Stack* stack, size_t first);
+  virtual HalfKernel half_kernel(const std::string& /*op*/) const { return nullptr; }
   virtual at::Generator new_generator() = 0;
   // Whether float32 that batch norms give under autocast is bfloat16 in memory until somebody asks
   // for its bytes (OPENMPS_AUTOCAST=narrow).

@@ -9,6 +9,7 @@
 #include "engine/cpu/attention.h"
 #include "engine/cpu/deterministic_kernels.h"
 #include "engine/cpu/guarded_memory.h"
+#include "engine/cpu/half_kernels.h"
 #include "engine/cpu/kernel_launch.h"
 #include "engine/cpu/tracking_allocator.h"
 #include "engine/cuda/autocast.h"
@@ -78,6 +79,7 @@ class CpuEngine final : public Engine {
   DeterministicKernel deterministic_kernel(const std::string& op) const override {
     return deterministic_cpu_kernel(op);
   }
+  HalfKernel half_kernel(const std::string& op) const override { return half_kernel_on_cpu(op); }
   at::Generator new_generator() override { return at::detail::createCPUGenerator(); }
   // For the tests, most of which run without a GPU.
   void take_batch_norms_lazily(bool on) override { openmps::take_batch_norms_lazily(on); }
