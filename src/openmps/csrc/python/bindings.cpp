@@ -21,6 +21,7 @@
 #include "operators/copy.h"
 #include "operators/layers.h"
 #include "operators/random.h"
+#include "operators/recurrent.h"
 #include "operators/typed_operators.h"
 #include "tensor/header.h"
 #include "tensor/lazy_bytes.h"
@@ -82,6 +83,7 @@ void activate(const std::string& engine_name, size_t recommended_max_bytes, size
   engine().register_operators(registrar);
   register_random_operators(registrar, draws_poisson);
   register_layers(registrar);
+  register_recurrent(registrar);
   register_copies(registrar);
   register_typed_operators(registrar);
   register_boxed_kernels({dense, sparse, on_cpu});
