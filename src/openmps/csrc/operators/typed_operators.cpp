@@ -151,7 +151,9 @@ void add_all(Registrar& m) {
   add<at::_ops::abs>(m);
   add<at::_ops::pow_Tensor_Scalar>(m);
   add<at::_ops::tanh>(m);
+  add<at::_ops::tanh_>(m);
   add<at::_ops::sigmoid>(m);
+  add<at::_ops::sigmoid_>(m);
   add<at::_ops::relu>(m);
   add<at::_ops::relu_>(m);
   add<at::_ops::gelu>(m);

@@ -23,6 +23,7 @@
 #include "operators/foreach.h"
 #include "operators/layers.h"
 #include "operators/random.h"
+#include "operators/recurrent.h"
 #include "operators/typed_operators.h"
 #include "profiler/profiler.h"
 #include "tensor/allocation_tracker.h"
@@ -87,6 +88,7 @@ void activate(const std::string& engine_name, size_t recommended_max_bytes, size
   engine().register_operators(registrar);
   register_random_operators(registrar, draws_poisson);
   register_layers(registrar);
+  register_recurrent(registrar);
   register_copies(registrar);
   register_foreach_operators(registrar);
   register_typed_operators(registrar);

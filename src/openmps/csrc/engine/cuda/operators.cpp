@@ -34,6 +34,7 @@
 #include "operators/batch_norm.h"
 #include "operators/layers.h"
 #include "engine/cuda/lazy_operators.h"
+#include "engine/cuda/recurrent.h"
 
 namespace openmps {
 namespace {
@@ -363,6 +364,7 @@ void register_cuda_operators(Registrar& m) {
   m.impl("linear", linear_at_once);
   m.impl_with_autograd("dropout", dropout);
   m.impl_with_autograd("layer_norm", layer_norm);
+  register_recurrent_on_cuda(m);
 }
 
 }  // namespace openmps
