@@ -1,16 +1,15 @@
 #include "engine/cpu/half_others.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/amax_ops.h>
-#include <ATen/ops/amin_ops.h>
 #include <ATen/ops/argmax_ops.h>
 #include <ATen/ops/argmin_ops.h>
 #include <ATen/ops/col2im_ops.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm_ops.h>
+#include <ATen/ops/native_group_norm_backward_ops.h>
 #include <ATen/ops/native_group_norm_ops.h>
+#include <ATen/ops/norm_ops.h>
 #include <ATen/ops/pow_ops.h>
-#include <ATen/ops/prod_ops.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -50,6 +49,10 @@ bool in_float32(Stack* stack, size_t first) {
   stack->resize(first);
   for (auto& value : wide) {
     auto result = std::move(value).toTensor();
+    if (!result.defined()) {  // a gradient that nobody wants
+      stack->emplace_back(std::move(result));
+      continue;
+    }
     const bool is_number = result.scalar_type() == c10::kFloat;
     stack->emplace_back(is_number ? narrowed(result, type) : new_on_mps(std::move(result)));
   }
@@ -95,13 +98,11 @@ Engine::HalfKernel other_kernel(const std::string& op) {
   static const std::unordered_map<std::string, Engine::HalfKernel> kernels = {
       through_float32<at::_ops::argmax>(),
       through_float32<at::_ops::argmin>(),
-      through_float32<at::_ops::amax>(),
-      through_float32<at::_ops::amin>(),
-      through_float32<at::_ops::prod>(),
-      through_float32<at::_ops::prod_dim_int>(),
       through_float32<at::_ops::linalg_vector_norm>(),
+      through_float32<at::_ops::norm_ScalarOpt_dim>(),
       through_float32<at::_ops::col2im>(),
       through_float32<at::_ops::native_group_norm>(),
+      through_float32<at::_ops::native_group_norm_backward>(),
       {full_name<at::_ops::pow_Tensor_Scalar>(), &power},
   };
   const auto found = kernels.find(op);

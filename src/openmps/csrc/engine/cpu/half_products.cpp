@@ -93,18 +93,19 @@ class Writer {
 
 // The rows of `a` are few, and `b` has rows or columns in one piece.
 void multiply_few(const Loops& loops, Matrix a, Matrix b, int64_t begin, int64_t end,
-                  const Writer& writer) {
+                  const Writer& writer, std::vector<float>& memory) {
   const auto length = a.columns;
   const auto stride = padded(length);
   const auto columns = end - begin;
   const auto rows = std::min(a.rows, kFewRows);
-  std::vector<float> memory(rows * (stride + columns));
+  memory.resize(std::max<size_t>(memory.size(), rows * (stride + columns)));
   float* const factors = memory.data();
   float* const sums = factors + rows * stride;
   for (int64_t first = 0; first < a.rows; first += rows) {
     const auto count = std::min(rows, a.rows - first);
     for (int64_t m = 0; m < count; ++m) {
       widen(loops, a.at(first + m, 0), a.column_stride, factors + m * stride, length);
+      std::fill(factors + m * stride + length, factors + (m + 1) * stride, 0.0F);
     }
     const Rows x{factors, stride, count};
     if (b.row_stride == 1 && (b.column_stride != 1 || length > columns)) {
@@ -227,7 +228,8 @@ void multiply_batch(const Loops& loops, const Matrices& a, const Matrices& b,
   const auto columns = b.first.columns;
   const auto length = a.first.columns;
   const auto largest = std::max({rows * length, length * columns, rows * columns});
-  const auto at_once = std::clamp<int64_t>(kPanel * at::get_num_threads() / largest, 1, a.count);
+  const auto at_once =
+      std::clamp<int64_t>(kPanel / 4 * at::get_num_threads() / largest, 1, a.count);
   const at::TensorOptions options(c10::kFloat);
   const auto left = at::empty({at_once * rows * length}, options);
   const auto right = at::empty({at_once * length * columns}, options);
@@ -257,11 +259,12 @@ void multiply_small(const Loops& loops, const Matrices& a, const Matrices& b,
   const auto pieces = (width + piece - 1) / piece;
   const auto grain = std::max<int64_t>(1, kWorkOfThread / (work * piece));
   at::parallel_for(0, a.count * pieces, grain, [&](int64_t begin, int64_t end) {
+    std::vector<float> memory;
     while (begin < end) {  // those of one matrix together
       const auto i = begin / pieces;
       const auto until = std::min(end, (i + 1) * pieces);
       multiply_few(loops, a[i], b[i], begin % pieces * piece,
-                   std::min(width, (until - i * pieces) * piece), writer(i));
+                   std::min(width, (until - i * pieces) * piece), writer(i), memory);
       begin = until;
     }
   });
@@ -304,6 +307,12 @@ void multiply(const Product& product) {
     return Writer(table, out[i], self ? std::optional<Matrix>((*self)[i]) : std::nullopt, beta,
                   alpha);
   };
+  const auto& x = a.first;
+  const auto& y = b.first;
+  if (x.rows == 1 && y.columns == 1 && x.column_stride == 1 && y.row_stride == 1 && a.count == 1) {
+    auto sum = table.dot(x.data, y.data, x.columns);
+    return writer(0).write(0, 0, &sum, 1);
+  }
   if (product.is_small()) {
     // What is wide is read by its lines, if it has any.
     const bool is_high = out.first.rows > out.first.columns;
@@ -318,10 +327,6 @@ void multiply(const Product& product) {
     return multiply_batch(table, a, b, writer);
   }
   for (int64_t i = 0; i < a.count; ++i) multiply_panels(table, a[i], b[i], writer(i));
-}
-
-float dot(c10::ScalarType type, const uint16_t* a, const uint16_t* b, int64_t length) {
-  return loops(type).dot(a, b, length);
 }
 
 }  // namespace openmps::half

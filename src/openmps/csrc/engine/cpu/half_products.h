@@ -60,7 +60,4 @@ struct Product {
 // out = beta * self + alpha * a @ b
 void multiply(const Product& product);
 
-// The sum of the products of the elements of two vectors.
-float dot(c10::ScalarType type, const uint16_t* a, const uint16_t* b, int64_t length);
-
 }  // namespace openmps::half
