@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from openmps.bench.measure import Pair
+from openmps.bench.measure import Pair, nothing
 
 # A Mac with room for every model here: what is measured is speed, not a small Mac's limits.
 MAC = "M3 Ultra 512GB"
@@ -187,12 +187,20 @@ def in_turn(
 
 
 def compare_in_turn(
-    base: Side, other: Side, case: str, *, round_s: float, rounds: int, most_calls: int = 1000
+    base: Side,
+    other: Side,
+    case: str,
+    *,
+    round_s: float,
+    rounds: int,
+    most_calls: int = 1000,
+    before_closing: Callable[[], None] = nothing,
 ) -> tuple[Pair, list[float]]:
     """Opens, measures with as many calls as fill `round_s`, closes. Also: the warm-ups' figures."""
     figures = open_on((base, other), case)
     calls = max(1, min(most_calls, round(round_s / base.ask("seconds", 1))))
     pair = in_turn(base, other, calls=calls, rounds=rounds)
+    before_closing()
     close_on((base, other))
     return pair, figures
 
@@ -216,7 +224,8 @@ def serve(device: str, make: Callable[[str, str], Case]) -> None:
         elif command == "close":
             case = None
             gc.collect()
-            torch.get_device_module(device).empty_cache()
+            if device != "cpu":
+                torch.get_device_module(device).empty_cache()
         else:
             return getattr(case, command)(*arguments)
         return None

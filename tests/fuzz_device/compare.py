@@ -48,7 +48,7 @@ def compare(
                 number, "results", f"{len(got[0])} tensors, the CPU gives {len(wanted[0])}"
             )
         for a, b in zip(wanted[0], got[0], strict=True):
-            found = difference(a, b, close=_tolerance(program, number))
+            found = difference(a, b, close=_tolerance(program, number, on_cpu))
             if found:
                 return Difference(number, *found)
         if repr(wanted[1]) != repr(got[1]):
@@ -56,7 +56,9 @@ def compare(
             if plain[0] != plain[1]:
                 return Difference(number, "value", f"{got[1]}, the CPU gives {wanted[1]}")
     for var, seen in on_cpu.end.items():
-        found = difference(seen, on_mps.end[var], close=_tolerance(program, len(program.steps)))
+        found = difference(
+            seen, on_mps.end[var], close=_tolerance(program, len(program.steps), on_cpu)
+        )
         if found:
             return Difference(-1, found[0], f"{var} in the end: {found[1]}")
     return None
@@ -143,8 +145,8 @@ def _line(text: str) -> str:
 @dataclass(frozen=True)
 class Explanation:
     """functions: a pattern for the steps where it begins, or for the names of their keywords. what:
-    which difference it explains; "close": other numbers, within the tolerances. text: a pattern for
-    how it shows."""
+    which difference it explains; "close": other numbers, within the tolerances; "close in half":
+    the same, in programs with float16 or bfloat16. text: a pattern for how it shows."""
 
     functions: str
     what: str
@@ -215,6 +217,14 @@ EXPLAINED = [
         5e-3,
     ),
     Explanation(_names("scaled_dot_product_attention"), "close", "another formula", 2e-2, 2e-2),
+    Explanation(
+        r"mat_?mul|(^|[._\['\"])(b?mm|mv|v?dot|(b?add)?b?mm|addmv)_?($|['\"\]()])|linear|einsum|"
+        r"conv|multi_dot|matrix_power|norm|fold|col2im|pow|cdist|cosine|corrcoef|cov|pairwise",
+        "close in half",
+        "sums of products, norms and powers are float32 here until they are rounded",
+        2e-2,
+        2e-2,
+    ),
     Explanation(
         _names("linalg.lstsq", "linalg.lstsq.grad_oriented", "lstsq"),
         "close",
@@ -392,15 +402,27 @@ EXPLAINED = [
 ]
 
 
-def _tolerance(program: Program, number: int) -> tuple[float, float] | None:
+def _tolerance(program: Program, number: int, on_cpu: Outcome) -> tuple[float, float] | None:
     """From the steps that led there, the last included."""
+    kinds = {"close"} | ({"close in half"} if _uses_half(program, number, on_cpu) else set())
     found = [
         (e.rtol, e.atol)
         for step in program.steps[: number + 1]
         for e in explanations(step)
-        if e.what == "close"
+        if e.what in kinds
     ]
     return max(found) if found else None
+
+
+def _uses_half(program: Program, number: int, on_cpu: Outcome) -> bool:
+    dtypes = {given.value.dtype for given in program.inputs}
+    dtypes |= {
+        seen.bits.dtype
+        for made, _ in on_cpu.after[: number + 1]
+        for seen in made
+        if seen.bits is not None
+    }
+    return bool(dtypes & {torch.float16, torch.bfloat16})
 
 
 def explanations(step: Step) -> Iterable[Explanation]:

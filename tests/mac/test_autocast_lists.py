@@ -108,6 +108,35 @@ def test_other_recurrent_cells_are_not_listed() -> None:
     assert not {"aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell"} & set(names)
 
 
+SEQUENCE = M[None].expand(2, 3, 3).contiguous()
+PACKED = torch.nn.utils.rnn.pack_padded_sequence(SEQUENCE, torch.tensor([2, 1, 1]))
+
+
+def test_a_whole_lstm_is_one_operator_that_is_not_listed() -> None:
+    lstm = torch.nn.LSTM(3, 4, device="mps")
+    expected = lstm(SEQUENCE)[0]
+    with torch.autocast("mps", torch.bfloat16):
+        out, (hidden, cell) = lstm(SEQUENCE)
+    torch.testing.assert_close(out, expected)  # to float32's precision
+    assert out.dtype == hidden.dtype == cell.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("training", [False, True])
+def test_other_layers_have_the_dtypes_of_the_operators_they_are_made_of(
+    dtype: torch.dtype, training: bool
+) -> None:
+    lstm = torch.nn.LSTM(3, 4, device="mps")
+    gru = torch.nn.GRU(3, 4, device="mps")
+    rnn = torch.nn.RNN(3, 4, device="mps")
+    with torch.autocast("mps", dtype), torch.set_grad_enabled(training):
+        packed, (hidden, cell) = lstm(PACKED)
+        assert packed.data.dtype == hidden.dtype == cell.dtype == torch.float32
+        assert [t.dtype for t in gru(SEQUENCE)] == [torch.float32] * 2
+        assert gru(PACKED)[0].data.dtype == torch.float32
+        assert [t.dtype for t in rnn(SEQUENCE)] == [dtype] * 2
+
+
 def test_binary_cross_entropy_is_not_banned() -> None:
     with torch.autocast("mps"):
         assert F.binary_cross_entropy(M, M).dtype == torch.float32

@@ -218,7 +218,8 @@ def test_nobody_but_an_engine_asks_which_one_it_is() -> None:
 
 
 def test_python_headers_stay_in_the_bindings() -> None:
-    text_of = {file: file.read_text() for file in CORE_FILES}
+    of_cpp = "torch/csrc/autograd/autograd.h"  # of torch/csrc, and no Python in it
+    text_of = {file: file.read_text().replace(of_cpp, "") for file in CORE_FILES}
     knowing = {
         core_room_of(file)
         for file, text in text_of.items()

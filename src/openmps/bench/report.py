@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from openmps.bench.subjects import DTYPES, MODELS, MODES, PRODUCTS, SUBJECTS, Ca
 from openmps.errors import OpenmpsError
 
 SCHEMA = "openmps-bench/1"
+# A speed-up that may be off by more is said to be unsteady.
+STEADY = 0.1
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Row:
     mps_s: float
     rounds: int
     failed: str = ""
+    # The median of the rounds' own ratios, where it is known.
+    speed: float | None = field(default=None, compare=False)
+    spread: float = 0.0  # how far that may be off, as a part of it
 
     @classmethod
     def without_figures(cls, case: Case, failed: str) -> Row:
@@ -36,7 +41,11 @@ class Row:
 
     @property
     def speedup(self) -> float:
-        return self.cpu_s / self.mps_s
+        return self.cpu_s / self.mps_s if self.speed is None else self.speed
+
+    @property
+    def is_steady(self) -> bool:
+        return self.spread <= STEADY
 
     def as_json(self) -> dict[str, Any]:
         figures = (
@@ -46,9 +55,10 @@ class Row:
                 "cpu": self.case.work / self.cpu_s,
                 "mps": self.case.work / self.mps_s,
                 "speedup": self.speedup,
+                "spread": self.spread,
             }
             if self.measured
-            else dict.fromkeys(("cpu_seconds", "mps_seconds", "cpu", "mps", "speedup"))
+            else dict.fromkeys(("cpu_seconds", "mps_seconds", "cpu", "mps", "speedup", "spread"))
         )
         return {
             "name": self.case.name,
@@ -73,7 +83,8 @@ class Row:
         times = float(row["cpu_seconds"]), float(row["mps_seconds"])
         if not all(0 < seconds < math.inf for seconds in times):
             raise ValueError(f"{case.name} has seconds that cannot be")
-        return cls(case, *times, int(row["rounds"]), str(row["failed"]))
+        speed, spread = float(row["speedup"]), float(row.get("spread", 0.0))
+        return cls(case, *times, int(row["rounds"]), str(row["failed"]), speed, spread)
 
 
 def speedups(rows: Sequence[Row]) -> list[Speedup]:

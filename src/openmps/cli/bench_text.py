@@ -34,6 +34,12 @@ def print_rows(rows: Sequence[Row], console: Console) -> None:
         if row.failed:
             told = f"{row.case.name}, {row.case.size}: {row.failed}"
             console.print(f"[red]{escape(told)}[/]", soft_wrap=True)
+        elif not row.is_steady:
+            told = (
+                f"{row.case.name}, {row.case.size}: unsteady: the rounds differ, and the speed-up "
+                f"may be off by {row.spread:.0%}"
+            )
+            console.print(f"[yellow]{escape(told)}[/]", soft_wrap=True)
 
 
 def _table(*columns: str) -> Table:

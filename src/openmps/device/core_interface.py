@@ -74,6 +74,16 @@ class Core(Protocol):
         """(address, bytes) from the first element to the end of the storage; None for a tensor that
         is not on mps."""
 
+    # ---- optimizers
+
+    def may_group(self, lists: list[list[Tensor]], /) -> bool:
+        """Whether an optimizer's lists, weights and gradients first, are of usual tensors, one for
+        each weight, and nobody watches operators."""
+
+    def count_results(self, on: bool, /) -> bool:
+        """Whether the results of this thread's operators count as the Mac's memory; what it was
+        before."""
+
     # ---- Metal kernels
 
     def error_buffer(self) -> tuple[int, int]:

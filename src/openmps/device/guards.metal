@@ -82,18 +82,22 @@ kernel void guard_index(
     constant Bounds& bounds [[buffer(2)]],
     constant Words& words [[buffer(3)]],
     device ErrorMessages* errors [[buffer(4)]],
+    device uint* misfit [[buffer(5)]],
     uint i [[thread_position_in_grid]]) {
   const long value = long(index[i]);
   const bool fine = (value >= bounds.low && value < bounds.high) || value == bounds.exempt;
   checked[i] = fine ? index[i] : T(clamp(value, bounds.low, bounds.high - 1));
+  if (!fine) *misfit = 1;
   if (fine || (value >= bounds.quiet_low && value < bounds.quiet_high)) return;
   report(errors, words, value, i);
 }
 
 template [[host_name("guard_index_int")]] kernel void guard_index<int>(
-    device const int*, device int*, constant Bounds&, constant Words&, device ErrorMessages*, uint);
+    device const int*, device int*, constant Bounds&, constant Words&, device ErrorMessages*, device uint*,
+    uint);
 template [[host_name("guard_index_long")]] kernel void guard_index<long>(
-    device const long*, device long*, constant Bounds&, constant Words&, device ErrorMessages*, uint);
+    device const long*, device long*, constant Bounds&, constant Words&, device ErrorMessages*, device uint*,
+    uint);
 
 // Numbers from 0 to 1; any other, NaN too, becomes the nearest.
 kernel void guard_probability(

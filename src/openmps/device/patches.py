@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from openmps.device import streams
+from openmps.device import grouped_optimizers, streams
 from openmps.device.trace import Tracer
 from openmps.mac.chips import Mac
 from openmps.shader import capture
@@ -79,6 +79,9 @@ def patches(core: Core, mac: Mac, engine: Engine) -> list[Patch]:
             Patch(torch.mps.Stream, "__bases__", (streams.StreamBase,), "its base is " + mac_only),
         ]
     table += _without_cudas_profiler(torch)
+    table += grouped_optimizers.clipping_patches(core)
+    if engine.groups_optimizers:
+        table += grouped_optimizers.patches(core)
     table += engine.patches(core)
     return table
 

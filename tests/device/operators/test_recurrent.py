@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import functools
-
 import pytest
 import torch
 from torch import nn
@@ -12,11 +10,7 @@ from torch.nn.utils.rnn import (
     pad_sequence,
 )
 
-from ..agreement import assert_agrees, assert_matches
-from ..agreement import assert_module_agrees as assert_equal
-
-# Recurrent layers are one fused kernel on the cpu and a row of small ones on any other device.
-assert_module_agrees = functools.partial(assert_equal, rtol=1e-5, atol=1e-6)
+from ..agreement import assert_agrees, assert_matches, assert_module_agrees, on_cuda, on_mps
 
 KINDS = {
     "tanh": lambda **kw: nn.RNN(3, 4, **kw),
@@ -30,6 +24,7 @@ OPTIONS = {
     "layers": {"num_layers": 2},
     "batch_first": {"batch_first": True},
     "no_bias": {"bias": False},
+    "no_bias_batch_first": {"bias": False, "batch_first": True},
     "everything": {"bidirectional": True, "num_layers": 2, "batch_first": True},
 }
 
@@ -41,10 +36,159 @@ def test_module_agrees(kind, options):
     assert_module_agrees(KINDS[kind](**OPTIONS[options]), torch.randn(5, 2, 3, requires_grad=True))
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_evaluation_agrees(kind, options):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        assert_module_agrees(KINDS[kind](**OPTIONS[options]).eval(), torch.randn(5, 2, 3))
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_frozen_weights_agree(kind, training):
+    torch.manual_seed(0)
+    module = KINDS[kind]().train(training).requires_grad_(False)
+    assert_module_agrees(module, torch.randn(5, 2, 3))
+    assert_module_agrees(module, torch.randn(5, 2, 3, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_that_is_not_training_has_gradients(kind):
+    torch.manual_seed(0)
+    assert_module_agrees(KINDS[kind]().eval(), torch.randn(5, 2, 3, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wide_layers_agree(kind):
+    torch.manual_seed(0)
+    wide = {"lstm": nn.LSTM, "gru": nn.GRU}.get(kind, nn.RNN)(40, 72, 2)
+    assert_module_agrees(wide, torch.randn(9, 8, 40, requires_grad=True), rtol=1e-4 * on_cuda())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_unbatched_sequences_agree(kind):
     torch.manual_seed(0)
     assert_module_agrees(KINDS[kind](), torch.randn(5, 3, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_gradients_agree(kind):
+    torch.manual_seed(0)
+    module = KINDS[kind]()
+    twin = KINDS[kind]().to("mps")
+    twin.load_state_dict(module.state_dict())
+    data = torch.randn(5, 2, 3, requires_grad=True)
+    on_device = on_mps(data)
+    twice = []
+    for layer, given in ((twin, on_device), (module, data)):
+        out = layer(given)[0].square().sum()
+        (first,) = torch.autograd.grad(out, given, create_graph=True)
+        twice.append(torch.autograd.grad(first.square().sum(), [given, layer.weight_hh_l0]))
+    assert_matches(twice[0], twice[1], roundings=8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sliced_inputs_agree(kind):
+    torch.manual_seed(0)
+    data = torch.randn(2, 3, 10).permute(2, 0, 1)[::2]
+    assert_module_agrees(KINDS[kind](), data.detach().requires_grad_())
+    with torch.no_grad():
+        assert_module_agrees(KINDS[kind](), data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_changed_in_place_count(kind):
+    torch.manual_seed(0)
+    module = KINDS[kind]()
+    twin = KINDS[kind]().to("mps")
+    data = torch.randn(5, 2, 3)
+    for _ in range(2):
+        twin.load_state_dict(module.state_dict())
+        assert_matches(twin(data.to("mps"))[0], module(data)[0])
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.mul_(0.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_say_what_does_not_fit(kind):
+    module = KINDS[kind]().to("mps")
+    name = {"tanh": "rnn_tanh", "relu": "rnn_relu"}.get(kind, kind)
+    state = torch.zeros(1, 2, 4, device="mps")
+    given = [state, state] if kind == "lstm" else state
+    weights = [p.detach() for p in module.parameters()]
+    narrow = torch.zeros(5, 2, 2, device="mps")
+    options = (True, 1, 0.0, False, False, False)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        getattr(torch, name)(narrow, given, weights, *options)
+    with pytest.raises(RuntimeError, match="incorrect number of RNN parameters"):
+        getattr(torch, name)(torch.zeros(5, 2, 3, device="mps"), given, weights[:3], *options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_of_the_cpu_refuses_data_on_mps(kind):
+    with pytest.raises(RuntimeError, match=r"(?i)same device|on the cpu"):
+        KINDS[kind]()(torch.zeros(5, 2, 3, device="mps"))
+
+
+class FirstOf(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, data):
+        return self.module(data)[0]
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_traced_scripted_and_compiled_layers_agree(kind):
+    torch.manual_seed(0)
+    module = FirstOf(KINDS[kind]()).to("mps")
+    data = torch.randn(5, 2, 3, device="mps")
+    expected = module(data)
+    for made in (
+        torch.jit.trace(module, data),
+        torch.jit.script(module),
+        torch.compile(module, backend="aot_eager"),
+    ):
+        torch.testing.assert_close(made(data), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functional_gradients_agree(kind):
+    torch.manual_seed(0)
+    module = KINDS[kind]()
+    data = torch.randn(5, 2, 3)
+
+    def loss(given):
+        return module(given)[0].square().sum()
+
+    expected = torch.func.grad(loss)(data)
+    module.to("mps")
+    torch.testing.assert_close(
+        torch.func.grad(loss)(data.to("mps")).cpu(), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forward_gradients_agree(kind):
+    torch.manual_seed(0)
+    module = KINDS[kind]().requires_grad_(False)
+    data, tangent = torch.randn(2, 5, 2, 3)
+    along = []
+    for device in ("cpu", "mps"):
+        module.to(device)
+        torch._C._set_mkldnn_enabled(device == "mps")  # whose LSTM has none
+        try:
+            with torch.autograd.forward_ad.dual_level():
+                dual = torch.autograd.forward_ad.make_dual(data.to(device), tangent.to(device))
+                out = torch.autograd.forward_ad.unpack_dual(module(dual)[0])
+                along.append(out.tangent.cpu())
+        finally:
+            torch._C._set_mkldnn_enabled(True)
+    torch.testing.assert_close(along[1], along[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("gradients", [False, True])
@@ -137,8 +281,55 @@ def test_padding_and_packing_lists_of_sequences():
     assert_matches(packed.data, pack_sequence(sequences).data)
 
 
-def test_dropout_between_layers_is_reproducible():
-    module = nn.LSTM(3, 4, num_layers=2, dropout=0.5).to("mps")
+@pytest.mark.parametrize("kind", KINDS)
+def test_packed_sequences_of_one_length_agree(kind):
+    torch.manual_seed(0)
+    module = Packed(KINDS[kind](num_layers=2), [5, 5, 5])
+    assert_module_agrees(module, torch.randn(5, 3, 3, requires_grad=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_packed_sequences_are_evaluated_alike(kind):
+    torch.manual_seed(0)
+    module = Packed(KINDS[kind](bidirectional=True), [5, 3, 2])
+    with torch.no_grad():
+        assert_module_agrees(module, torch.randn(5, 3, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_python_mode_sees_the_operators_of_a_layer(kind):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Names(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            tensors = [a for a in args if isinstance(a, torch.Tensor)]
+            assert all(t.device.type == "mps" for t in tensors)
+            return func(*args, **(kwargs or {}))
+
+    module = KINDS[kind]().to("mps")
+    data = torch.randn(5, 2, 3, device="mps")
+    with Names(), torch.no_grad():
+        module(data)
+    assert {"aten.addmm.default", "aten.linear.default"} & set(seen)
+
+
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_of_everything_leaves_the_bias_alone(kind, gradients, train):
+    module = KINDS[kind](num_layers=2, dropout=1.0, bias=False).to("mps").train(train)
+    with torch.set_grad_enabled(gradients):
+        out = module(torch.randn(5, 2, 3, device="mps"))[0]
+    # With no input, no bias and no state the second layer says nothing.
+    assert out.any().item() is not train
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_between_layers_is_reproducible(kind):
+    module = KINDS[kind](num_layers=2, dropout=0.5).to("mps")
     data = torch.randn(5, 2, 3, device="mps")
     torch.manual_seed(3)
     first = module(data)[0]

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from openmps.bench.chart import Speedup
+from openmps.bench.measure import Pair
 from openmps.bench.report import (
     SCHEMA,
     Change,
@@ -64,6 +65,7 @@ def test_a_row_as_json() -> None:
         "cpu": 100.0,
         "mps": 200.0,
         "speedup": 2.0,
+        "spread": 0.0,
         "rounds": 7,
         "failed": "",
     }
@@ -152,6 +154,32 @@ def test_the_table() -> None:
         "VGG-16, training       1 x 32 px",
         "VGG-16, training, 1 x 32 px: RuntimeError: [out] of memory",
     ]
+
+
+def test_an_unsteady_row_says_so() -> None:
+    console, file = printed()
+    print_rows([Row(PRODUCT.case, 0.02, 0.01, 7, "", 2.0, 0.25), TRAINING], console)
+    assert text(file)[-1] == (
+        "matmul, float32, 1000 x 1000: unsteady: the rounds differ, and the speed-up may be off by "
+        "25%"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratios", "speed", "spread"),
+    [
+        ([1.0] * 9, 1.0, 0.0),
+        ([0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 1.0, 0.0),
+        ([0.8, 1.0, 1.0], 1.0, 0.2),
+        ([0.5, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0, 1.2, 9.0], 1.0, 0.0),
+        ([0.5, 0.9, 0.9, 1.0, 1.0, 1.0, 1.2, 1.2, 9.0], 1.0, 0.2),
+        ([1.0], 1.0, 0.0),
+    ],
+)
+def test_the_spread_of_rounds(ratios: list[float], speed: float, spread: float) -> None:
+    pair = Pair(ratios, [1.0] * len(ratios))
+    assert pair.speed == speed
+    assert pair.spread == pytest.approx(spread)
 
 
 @pytest.mark.parametrize(("encoding", "sign"), [("utf-8", "█"), ("ascii", "#")])

@@ -68,6 +68,18 @@ bool passes(const DtypeRules& rules, DtypeMask seen, int other, const torch::jit
   return !value.isScalar() || ((seen & floating_dtypes()) != 0 && !value.isComplexDouble());
 }
 
+// An error is left to the operator's own kernel, for its words.
+bool computed_by(Engine::HalfKernel kernel, const OperatorHandle& op, torch::jit::Stack* stack,
+                 size_t first) {
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+  try {
+    return kernel(stack, first);
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format) {
   for (size_t i = first; i < results.size(); ++i) {
     results[i] = results[i].toTensor().contiguous(format);
@@ -97,6 +109,10 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
   const auto on_backing = [&] {
     if (operator_rules.deterministic != nullptr && must_be_deterministic() &&
         operator_rules.deterministic(stack)) {
+      return;
+    }
+    if (operator_rules.half != nullptr && (dtypes_on(*stack, first) & kHalves) != 0 &&
+        computed_by(operator_rules.half, op, stack, first)) {
       return;
     }
     if (operator_rules.repair != nullptr && (is_strict() || engine().checks_indices_first())) {
@@ -253,6 +269,7 @@ OperatorRules rules_of_operator(const std::string& op) {
           check_for(name),
           repair_for(name),
           engine().deterministic_kernel(op),
+          engine().half_kernel(op),
           numbers_of(op),
           layout_of(op),
           handle ? Signature(*handle) : Signature()};

@@ -31,6 +31,7 @@ struct OperatorRules {
   Check check = nullptr;
   Repair repair = nullptr;
   Engine::DeterministicKernel deterministic = nullptr;
+  Engine::HalfKernel half = nullptr;
   Numbers numbers = {};
   ResultLayout layout = ResultLayout::kAsGiven;
   Signature signature = {};

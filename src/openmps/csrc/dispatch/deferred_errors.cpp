@@ -39,31 +39,34 @@ bool is_index(const Tensor& tensor) {
          (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
 }
 
+// Put together only for an index that is wrong, or looked at for the first time.
+using MakeText = c10::function_ref<IndexErrorText()>;
+
 // Nothing is said about an index without a text.
 bool is_silent(const IndexErrorText& text) { return text.before.empty() && text.after.empty(); }
 
 // Whether `index` holds values outside [low, high); then it gets `instead` in the place of all of
 // them, and the first is reported.
-bool repair_on_host(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text,
-                    int64_t instead) {
+bool repair_on_host(Tensor& index, int64_t low, int64_t high, MakeText make_text, int64_t instead) {
   const auto host = on_host(index);
   const auto wrong = (host < low).logical_or(host >= high);
   const auto found = host.masked_select(wrong);
   if (found.numel() == 0) return false;
   index = like(index, host.masked_fill(wrong, instead));
+  const auto text = make_text();
   if (!is_silent(text)) report(c10::str(text.before, found[0].item<int64_t>(), text.after));
   return true;
 }
 
 // An engine that checks indices first does not wait to see whether it is necessary: every index is
 // looked at, and comes back.
-bool repair(Tensor& index, int64_t low, int64_t high, const IndexErrorText& text,
+bool repair(Tensor& index, int64_t low, int64_t high, MakeText text, bool silent = false,
             int64_t instead = 0) {
   if (!engine().checks_indices_first() || !is_mps(index)) {
     return repair_on_host(index, low, high, text, instead);
   }
   IndexBounds bounds{low, high, low};
-  if (is_silent(text)) {
+  if (silent) {
     bounds.quiet_low = kLowestIndex;
     bounds.quiet_high = kHighestIndex;
   }
@@ -86,11 +89,12 @@ bool repair_dimension(Stack& arguments, const char* name, int64_t instead) {
   if (!is_index(index)) return false;
   const auto dim = at::maybe_wrap_dim(arguments[1].toInt(), self.dim());
   const auto size = self.dim() == 0 ? 1 : self.size(dim);
-  const auto which = has_dense_layout(self, index, dim) ? std::string() : c10::str(" ", dim);
-  const IndexErrorText text = {
-      c10::str(name, ": index "),
-      c10::str(" is out of bounds for dimension", which, " with size ", size), ""};
-  if (!repair(index, 0, size, text, instead)) return false;
+  const auto text = [&]() -> IndexErrorText {
+    const auto which = has_dense_layout(self, index, dim) ? std::string() : c10::str(" ", dim);
+    return {c10::str(name, ": index "),
+            c10::str(" is out of bounds for dimension", which, " with size ", size), ""};
+  };
+  if (!repair(index, 0, size, text, /*silent=*/false, instead)) return false;
   arguments[2] = index;
   return true;
 }
@@ -130,8 +134,10 @@ bool repair_index(Stack& arguments) {
     auto index = *given;
     const auto size = self.size(dim);
     if (size == 0) return false;  // which is seen before any kernel runs
-    const IndexErrorText text = {
-        "index ", c10::str(" is out of bounds for dimension ", position, " with size ", size), ""};
+    const auto text = [&]() -> IndexErrorText {
+      return {"index ", c10::str(" is out of bounds for dimension ", position, " with size ", size),
+              ""};
+    };
     any |= repair(index, -size, size, text);
     repaired.push_back(index);
     ++dim;
@@ -141,12 +147,16 @@ bool repair_index(Stack& arguments) {
   return any;
 }
 
+IndexErrorText no_text() { return {}; }
+
 // index_select and embedding look at nothing on a Mac: whatever lies there is the result.
 bool repair_selection(Stack& arguments, size_t self_at, size_t index_at, int64_t dim) {
   const auto self = arguments[self_at].toTensor();
   auto index = arguments[index_at].toTensor();
   if (!is_index(index) || self.dim() == 0) return false;
-  if (!repair(index, 0, self.size(at::maybe_wrap_dim(dim, self.dim())), {})) return false;
+  if (!repair(index, 0, self.size(at::maybe_wrap_dim(dim, self.dim())), no_text, /*silent=*/true)) {
+    return false;
+  }
   arguments[index_at] = index;
   return true;
 }
@@ -163,13 +173,14 @@ bool repair_embedding_bag(Stack& arguments) {
   if (!is_index(index)) return false;
   if (engine().checks_indices_first() && is_mps(index)) {
     const IndexBounds bounds{0, rows, 0, /*quiet_low=*/0, /*quiet_high=*/rows + 1};
-    arguments[1] = engine().check_indices(
-        index, bounds, {"Index ", c10::str(", range 0 to ", rows), " is out of bounds: "});
+    arguments[1] = engine().check_indices(index, bounds, [&]() -> IndexErrorText {
+      return {"Index ", c10::str(", range 0 to ", rows), " is out of bounds: "};
+    });
     return true;
   }
   const auto host = on_host(index);
   const auto reported = (host < 0).logical_or(host > rows).nonzero();
-  if (!repair(index, 0, rows, {})) return false;
+  if (!repair(index, 0, rows, no_text, /*silent=*/true)) return false;
   arguments[1] = index;
   if (reported.numel() != 0) {
     const auto position = reported[0][0].item<int64_t>();
@@ -185,8 +196,9 @@ bool repair_unpool(Stack& arguments) {
   if (!is_index(index)) return false;
   int64_t volume = 1;
   for (const auto size : arguments[2].toDimVector()) volume *= size;
-  const IndexErrorText text = {
-      "Found an invalid max index: ", c10::str(" (size_prod is ", volume, ")"), ""};
+  const auto text = [&]() -> IndexErrorText {
+    return {"Found an invalid max index: ", c10::str(" (size_prod is ", volume, ")"), ""};
+  };
   if (!repair(index, 0, volume, text)) return false;
   arguments[1] = index;
   return true;
@@ -201,7 +213,10 @@ bool repair_plain_dimension(Stack& arguments) {
   if (!is_index(index)) return false;
   const auto size =
       self.dim() == 0 ? 1 : self.size(at::maybe_wrap_dim(arguments[1].toInt(), self.dim()));
-  if (!repair(index, 0, size, {"index out of range in self: ", "", ""})) return false;
+  if (!repair(index, 0, size,
+              []() -> IndexErrorText { return {"index out of range in self: ", "", ""}; })) {
+    return false;
+  }
   arguments[2] = index;
   return true;
 }
@@ -212,8 +227,8 @@ bool repair_target(Stack& arguments, size_t self_at, size_t ignore_at) {
   if (!is_index(target) || !is_mps(target) || self.dim() == 0) return false;
   const auto classes = self.size(self.dim() == 1 ? 0 : 1);
   const IndexBounds bounds{0, classes, arguments[ignore_at].toInt()};
-  arguments[self_at + 1] =
-      engine().check_indices(target, bounds, {"Target ", " is out of bounds.", ""});
+  arguments[self_at + 1] = engine().check_indices(
+      target, bounds, []() -> IndexErrorText { return {"Target ", " is out of bounds.", ""}; });
   return true;
 }
 bool repair_nll_loss(Stack& arguments) { return repair_target(arguments, 0, 4); }
@@ -222,7 +237,9 @@ bool repair_nll_loss_backward(Stack& arguments) { return repair_target(arguments
 // (grad, indices, rows, ...): what embedding has let pass.
 bool repair_embedding_backward(Stack& arguments) {
   auto index = arguments[1].toTensor();
-  if (!is_index(index) || !repair(index, 0, arguments[2].toInt(), {})) return false;
+  if (!is_index(index) || !repair(index, 0, arguments[2].toInt(), no_text, /*silent=*/true)) {
+    return false;
+  }
   arguments[1] = index;
   return true;
 }

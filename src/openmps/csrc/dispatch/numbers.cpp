@@ -336,10 +336,8 @@ void householder_product(Stack* stack, size_t first, Run run) {
 }  // namespace
 
 Numbers numbers_of(const std::string& op) {
-  constexpr auto bit = [](c10::ScalarType type) { return DtypeMask{1} << static_cast<int>(type); };
-  constexpr auto kHalves = bit(c10::kHalf) | bit(c10::kBFloat16);
-  constexpr auto kFloats = kHalves | bit(c10::kFloat);
-  constexpr auto kComplex = bit(c10::kComplexFloat) | bit(c10::kComplexHalf);
+  constexpr auto kFloats = kHalves | mask_of(c10::kFloat);
+  constexpr auto kComplex = mask_of(c10::kComplexFloat) | mask_of(c10::kComplexHalf);
   static const std::unordered_map<std::string, Numbers> anywhere = {
       {"aten::pow.Tensor_Scalar", {power_of_tensor, kComplex}},
       {"aten::pow.Tensor_Scalar_out", {power_of_tensor, kComplex}},

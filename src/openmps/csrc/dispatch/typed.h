@@ -161,6 +161,8 @@ struct Parameter<at::TensorList> {
   void list(profiler::Tensors& tensors) const {
     for (const auto& tensor : originals) tensors.push_back(&tensor);
   }
+  const at::Tensor* find(const at::Tensor&) const { return nullptr; }
+  const c10::Storage* find_storage(const c10::Storage&) const { return nullptr; }
 };
 
 // "aten::add.Tensor".
@@ -288,6 +290,12 @@ struct OnBacking<Op, Result(Args...)> {
     return std::apply(
         [&](T&... result) { return std::tuple<T...>(to_mps(std::move(result), parameters...)...); },
         results);
+  }
+
+  template <class... P>
+  static std::vector<at::Tensor> to_mps(std::vector<at::Tensor>&& results, const P&... parameters) {
+    for (auto& result : results) result = to_mps(std::move(result), parameters...);
+    return std::move(results);
   }
 
   template <class T, class... P>

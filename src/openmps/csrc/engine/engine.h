@@ -12,6 +12,7 @@
 #include <c10/core/Storage.h>
 #include <c10/util/ArrayRef.h>
 #include <c10/util/Exception.h>
+#include <c10/util/FunctionRef.h>
 
 #include <memory>
 #include <string>
@@ -106,7 +107,7 @@ class Engine {
   // write to the error buffer (reports.h).
   virtual bool checks_indices_first() const { return false; }
   virtual at::Tensor check_indices(const at::Tensor& /*index*/, const IndexBounds& /*bounds*/,
-                                   const IndexErrorText& /*text*/) {
+                                   c10::function_ref<IndexErrorText()> /*text*/) {
     TORCH_INTERNAL_ASSERT(false, name(), " does not check indices first");
   }
   virtual void check_probabilities(at::Tensor& /*values*/, const std::string& /*text*/) {
@@ -146,6 +147,10 @@ class Engine {
   virtual DeterministicKernel deterministic_kernel(const std::string& /*op*/) const {
     return nullptr;
   }
+  // What computes an operator of float16 or bfloat16 better than the device's kernel, and says
+  // whether it did: results then stand on the stack from `first`, in place of the arguments.
+  using HalfKernel = bool (*)(torch::jit::Stack* stack, size_t first);
+  virtual HalfKernel half_kernel(const std::string& /*op*/) const { return nullptr; }
   virtual at::Generator new_generator() = 0;
   // Whether float32 that batch norms give under autocast is bfloat16 in memory until somebody asks
   // for its bytes (OPENMPS_AUTOCAST=narrow).

@@ -15,17 +15,16 @@ class Registrar {
  public:
   // `name` is "add.Tensor" or "aten::add.Tensor".
   template <class Function>
-  void impl(const std::string& name, Function&& function) {
-    if (taken_.insert(without_namespace(name)).second) {
-      library_.impl(name.c_str(), std::forward<Function>(function));
-    }
+  bool impl(const std::string& name, Function&& function) {
+    const bool is_first = taken_.insert(without_namespace(name)).second;
+    if (is_first) library_.impl(name.c_str(), std::forward<Function>(function));
+    return is_first;
   }
 
   // For operators that are made of others and record their own gradients.
   template <class Function>
   void impl_with_autograd(const std::string& name, const Function& function) {
-    impl(name, function);
-    autograd_.impl(name.c_str(), function);
+    if (impl(name, function)) autograd_.impl(name.c_str(), function);
   }
   template <class Function>
   void impl_autograd(const std::string& name, const Function& function) {

@@ -15,12 +15,14 @@ namespace openmps {
 
 using DtypeMask = uint64_t;  // one bit per c10::ScalarType
 
-inline DtypeMask mask_of(c10::ScalarType type) {
+constexpr DtypeMask mask_of(c10::ScalarType type) {
   return DtypeMask{1} << static_cast<unsigned>(type);
 }
 inline DtypeMask mask_of(const at::Tensor& tensor) {
   return tensor.defined() ? mask_of(tensor.scalar_type()) : 0;
 }
+
+inline constexpr DtypeMask kHalves = mask_of(c10::kHalf) | mask_of(c10::kBFloat16);
 
 struct Refusal {
   DtypeMask dtypes;

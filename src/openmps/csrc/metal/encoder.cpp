@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/engine.h"
+#include "tensor/write_watch.h"
 
 namespace openmps {
 
@@ -136,6 +137,7 @@ void MetalEncoder::set(unsigned index, const at::TensorBase& tensor) {
     set_copy(index, narrow.const_data_ptr(), narrow.element_size());
     return;
   }
+  about_to_write(*tensor.storage().unsafeGetStorageImpl());
   if (tensor.mutable_data_ptr() != nullptr) engine().move_for_shaders(tensor.storage());
   const auto* address = static_cast<const char*>(tensor.mutable_data_ptr());
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
@@ -159,6 +161,7 @@ void MetalEncoder::set_tensors(at::TensorIteratorBase& iter) {
       set(i, tensor);
       continue;
     }
+    about_to_write(*tensor.storage().unsafeGetStorageImpl());
     // Where its bytes are only now written (tensor/lazy_bytes.h), they lie elsewhere.
     tensor.storage().mutable_data();
     engine().move_for_shaders(tensor.storage());

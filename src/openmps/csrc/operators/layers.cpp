@@ -8,14 +8,12 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/logical_or.h>
-#include <ATen/ops/lstm_native.h>
 #include <ATen/ops/result_type.h>
 #include <torch/library.h>
 #include <torch/version.h>
 
 #include "engine/engine.h"
 #include "mac/rules.h"
-#include "torch_interfaces/generator.h"
 
 namespace openmps {
 namespace {
@@ -51,23 +49,6 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& input, const Te
   }
   if (wanted[2]) for_bias = weight.dim() == 1 ? rows.sum() : rows.sum(0);
   return {for_input, for_weight, for_bias};
-}
-
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, at::TensorList states,
-                                        at::TensorList parameters, bool biases, int64_t layers,
-                                        double dropout, bool train, bool bidirectional,
-                                        bool batch_first) {
-  TORCH_CHECK(states.size() == 2, "lstm expects two hidden states");
-  TORCH_CHECK(
-      states[0].sym_size(2) == states[1].sym_size(2) || !refuses("aten::lstm", "projections"),
-      "LSTM with projections is not currently supported with MPS.");
-  // Dropout between layers moves a Mac's generator by one block, whatever its size: the masks come
-  // from Apple's graph library, seeded by that block. Its numbers are not known. Here they are the
-  // usual ones, from a place that the same block determines.
-  std::optional<DrawFrom> masks;
-  if (dropout > 0.0 && train && layers > 1) masks.emplace(generator_for({}).reserve_words());
-  return at::native::lstm(input, states, parameters, biases, layers, dropout, train, bidirectional,
-                          batch_first);
 }
 
 Tensor constant_pad_nd(const Tensor& self, at::IntArrayRef pad, const at::Scalar& value) {
@@ -115,14 +96,11 @@ Tensor convolution_of_traces(const Tensor& input, const Tensor& weight,
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {
   m.impl("linear_backward", linear_backward);
-  m.impl("lstm.input", lstm);
   m.impl("constant_pad_nd", constant_pad_nd);
   m.impl("logit_backward", logit_gradient);
   m.impl("logit_backward.grad_input", logit_gradient_out);
   m.impl("_convolution", TORCH_FN(convolution_of_traces));
 }
-// Made of other operators, it records its own gradient.
-TORCH_LIBRARY_IMPL(aten, AutogradMPS, m) { m.impl("lstm.input", lstm); }
 
 }  // namespace
 

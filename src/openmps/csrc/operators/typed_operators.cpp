@@ -193,7 +193,9 @@ void add_all(Registrar& m) {
   add<at::_ops::abs>(m);
   add<at::_ops::pow_Tensor_Scalar>(m);
   add<at::_ops::tanh>(m);
+  add<at::_ops::tanh_>(m);
   add<at::_ops::sigmoid>(m);
+  add<at::_ops::sigmoid_>(m);
   add<at::_ops::relu>(m);
   add<at::_ops::relu_>(m);
   add<at::_ops::gelu>(m);
@@ -341,6 +343,7 @@ void register_typed_operators(Registrar& registrar) {
     *kernel.watched |= operator_rules.numbers.dtypes;
     // A number may stand for a tensor: in double precision, and without a dtype of its own.
     if ((*kernel.watched & mask_of(c10::kFloat)) != 0) *kernel.watched |= mask_of(c10::kDouble);
+    if (operator_rules.half != nullptr) *kernel.watched |= kHalves;
     *kernel.may_repair = operator_rules.repair != nullptr || operator_rules.check != nullptr;
     // Where indices are checked first, the boxed kernel does it.
     if (operator_rules.repair != nullptr && engine().checks_indices_first()) {

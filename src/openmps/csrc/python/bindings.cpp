@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dispatch/boxed.h"
@@ -19,12 +20,17 @@
 #include "metal/metal.h"
 #include "operators/attention.h"
 #include "operators/copy.h"
+#include "operators/foreach.h"
 #include "operators/layers.h"
 #include "operators/random.h"
+#include "operators/recurrent.h"
 #include "operators/typed_operators.h"
+#include "profiler/profiler.h"
+#include "tensor/allocation_tracker.h"
 #include "tensor/header.h"
 #include "tensor/lazy_bytes.h"
 #include "tensor/twin.h"
+#include "tensor/write_watch.h"
 #include "torch_interfaces/hooks.h"
 #include "torch_interfaces/one_accelerator.h"
 
@@ -82,7 +88,9 @@ void activate(const std::string& engine_name, size_t recommended_max_bytes, size
   engine().register_operators(registrar);
   register_random_operators(registrar, draws_poisson);
   register_layers(registrar);
+  register_recurrent(registrar);
   register_copies(registrar);
+  register_foreach_operators(registrar);
   register_typed_operators(registrar);
   register_boxed_kernels({dense, sparse, on_cpu});
 }
@@ -128,6 +136,7 @@ PyObject* tensor_extent(PyObject*, PyObject* object) {
   TORCH_CHECK_TYPE(THPVariable_Check(object), "tensor_extent: expected a torch.Tensor");
   const auto& tensor = THPVariable_Unpack(object);
   if (!is_mps(tensor)) Py_RETURN_NONE;
+  about_to_write(*tensor.storage().unsafeGetStorageImpl());
   void* address = tensor.mutable_data_ptr();
   if (address != nullptr && engine().move_for_shaders(tensor.storage()))
     address = tensor.mutable_data_ptr();
@@ -143,6 +152,27 @@ PyObject* error_buffer(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   return extent(report_buffer(), report_buffer_bytes());
   END_HANDLE_TH_ERRORS
+}
+
+// Whether an optimizer's lists, weights and gradients first, are of usual tensors, one for each
+// weight.
+bool may_group(const py::list& lists) {
+  if (profiler::wants(profiler::Kind::kOperation)) return false;
+  const auto count = py::len(lists[0]);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const auto list = py::cast<py::list>(lists[i]);
+    if (list.size() != count) return false;
+    for (const auto each : list) {
+      if (!THPVariable_CheckExact(each.ptr())) return false;
+      const auto& tensor = THPVariable_Unpack(each.ptr());
+      constexpr size_t kGradients = 1;
+      if (i <= kGradients && !(is_mps(tensor) && is_plain(tensor) &&
+                               is_common_float(tensor.scalar_type()) && !tensor.is_neg())) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 // Without pybind11: the first is of the same kind as torch's own on a Mac, and each launch of a
@@ -172,6 +202,8 @@ PYBIND11_MODULE(openmps_core, module) {
          });
   define(module, "activate", activate);
   define(module, "narrow_autocast", [](bool on) { engine().take_batch_norms_lazily(on); });
+  define(module, "may_group", may_group);
+  define(module, "count_results", [](bool on) { return std::exchange(g_counts_results, on); });
   define(module, "connect_metal", connect_extensions);
   define(module, "set_deterministic_algorithms", set_deterministic);
   define(module, "deterministic_algorithms_only_warn", alerts_only_warn);

@@ -83,6 +83,7 @@ DataPtr allocate_for(Buffer* buffer, size_t bytes) {
 }
 
 [[gnu::hot]] void track(c10::StorageImpl& backing) {
+  if (C10_UNLIKELY(!g_counts_results)) return;
   const auto& data = backing.data_ptr();
   if (is_tracked(data) || data.get() == nullptr || backing.nbytes() == 0) return;
   if (data.get_deleter() == &c10::impl::cow::cow_deleter) return;  // its first owner's bytes

@@ -17,10 +17,13 @@ struct Buffer;
 // Read at every CPU allocation of the process: a bare flag in the static TLS block costs one load.
 inline OPENMPS_FAST_THREAD_LOCAL bool g_tracking = false;
 
+// False while this thread computes what a Mac would not hold: results are then nobody's memory.
+inline OPENMPS_FAST_THREAD_LOCAL bool g_counts_results = true;
+
 // While it lives, CPU memory that this thread takes is an mps operator's; Tracking(false): is not.
 class Tracking {
  public:
-  explicit Tracking(bool on = true) : before_(g_tracking) { g_tracking = on; }
+  explicit Tracking(bool on = true) : before_(g_tracking) { g_tracking = on && g_counts_results; }
   Tracking(const Tracking&) = delete;
   Tracking& operator=(const Tracking&) = delete;
   ~Tracking() { g_tracking = before_; }

@@ -8,6 +8,7 @@
 
 #include "memory/fast_thread_local.h"
 #include "tensor/lazy_bytes.h"
+#include "tensor/write_watch.h"
 #include "mac/rules.h"
 
 namespace openmps {
@@ -170,6 +171,7 @@ C10_ALWAYS_INLINE at::Tensor BackingView::view_of(const at::Tensor& tensor, bool
   *kind = Kind::kPassed;
   if (!is_mps(tensor)) return tensor;
   const auto& source = tensor.unsafeGetTensorImpl()->unsafe_storage();
+  if (written) about_to_write(*source.unsafeGetStorageImpl());
   auto* twin = twin_of(*source.unsafeGetStorageImpl());
   *kind = twin == nullptr ? Kind::kOwned : Kind::kBorrowed;
   if (C10_UNLIKELY(twin == nullptr)) return unusual_view_of(tensor, written);

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "memory/fast_thread_local.h"
 #include "tensor/lazy_bytes.h"
+#include "tensor/write_watch.h"
 #include "tensor/result_storage.h"
 
 namespace openmps {
@@ -148,6 +149,7 @@ bool make_shareable(StorageImpl& mps) {
 }
 
 c10::Storage backing_storage(const c10::Storage& mps, bool written) {
+  if (written) about_to_write(*mps.unsafeGetStorageImpl());
   write_lazy_bytes(mps);
   auto* twin = twin_of(*mps.unsafeGetStorageImpl());
   void* bytes = nullptr;
@@ -189,6 +191,7 @@ c10::Storage mps_storage(c10::Storage twin) {
 void follow_twin(StorageImpl& mps) {
   auto* twin = twin_of(mps);
   if (twin == nullptr || (twin->data() == mps.data() && twin->nbytes() == mps.nbytes())) return;
+  about_to_write(mps);
   mps.set_data_ptr_noswap(own_twin(c10::intrusive_ptr<StorageImpl>::reclaim_copy(twin)));
   mps.set_nbytes(twin->nbytes());
   track(*twin);  // last: it throws if the bytes do not fit the Mac

@@ -29,6 +29,8 @@ class Engine(ABC):
     batch_norms = "mac"
     # Whose kernels its device has, of those that mac/widenings.py tells apart: cpu or cuda.
     widened_as = "cuda"
+    # Whether its device has kernels for lists of tensors, so that optimizers had better use them.
+    groups_optimizers = False
     # Operators that a Mac composes, and that must not reach the device's own kernels.
     also_native: tuple[str, ...] = ()
 

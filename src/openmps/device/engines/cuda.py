@@ -22,6 +22,7 @@ class CudaEngine(Engine):
     name = "cuda"
     preferred = True
     batch_norms = "narrow"
+    groups_optimizers = True
     # With gradients, too, torch takes a fused rms_norm wherever the backing device has one; a Mac
     # then takes the plain formula.
     also_native = ("aten::_fused_rms_norm_backward",)

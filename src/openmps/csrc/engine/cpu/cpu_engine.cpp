@@ -9,8 +9,10 @@
 #include "engine/cpu/attention.h"
 #include "engine/cpu/deterministic_kernels.h"
 #include "engine/cpu/guarded_memory.h"
+#include "engine/cpu/half_kernels.h"
 #include "engine/cpu/kernel_launch.h"
 #include "engine/cpu/max_pool1d.h"
+#include "engine/cpu/recurrent.h"
 #include "engine/cpu/tracking_allocator.h"
 #include "engine/cuda/autocast.h"
 #include "engine/engine.h"
@@ -75,11 +77,13 @@ class CpuEngine final : public Engine {
     // Gradients with the bits of the CPU's, which composes linear of other operators.
     registrar.impl_autograd("linear", composed_linear);
     register_max_pool1d(registrar);
+    register_recurrent_on_cpu(registrar);
   }
   at::Tensor attention(const AttentionInputs& inputs) override { return attention_on_cpu(inputs); }
   DeterministicKernel deterministic_kernel(const std::string& op) const override {
     return deterministic_cpu_kernel(op);
   }
+  HalfKernel half_kernel(const std::string& op) const override { return half_kernel_on_cpu(op); }
   at::Generator new_generator() override { return at::detail::createCPUGenerator(); }
   // For the tests, most of which run without a GPU.
   void take_batch_norms_lazily(bool on) override { openmps::take_batch_norms_lazily(on); }

@@ -28,7 +28,7 @@ class CudaEngine final : public AcceleratorEngine {
   [[noreturn]] void rethrow(const c10::Error& error) const override { rethrow_cuda_error(error); }
 
   at::Tensor check_indices(const at::Tensor& index, const IndexBounds& bounds,
-                           const IndexErrorText& text) override {
+                           c10::function_ref<IndexErrorText()> text) override {
     return checked_indices(index, bounds, text);
   }
   void check_probabilities(at::Tensor& values, const std::string& text) override {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tensor/allocator.h"
+#include "engine/cuda/known_indices.h"
 #include "engine/builtin_kernels.h"
 #include "engine/reports.h"
 
@@ -80,17 +81,22 @@ Tensor empty_like_contiguous(const Tensor& contiguous) {
 
 }  // namespace
 
-Tensor checked_indices(const Tensor& index, const IndexBounds& bounds, const IndexErrorText& text) {
+Tensor checked_indices(const Tensor& index, const IndexBounds& bounds,
+                       c10::function_ref<IndexErrorText()> text) {
   if (index.numel() == 0 || bounds.low >= bounds.high) return index;
+  if (are_known_to_fit(index, bounds)) return index;
   const auto given = without_repeats(index);
   const auto checked = empty_like_contiguous(given);
-  const auto words = packed(text, /*with_number=*/true);
-  kernel_for_index(index.scalar_type())
-      .run(given.numel(), {{given.const_data_ptr()},
-                           {checked.mutable_data_ptr()},
-                           bytes_of(bounds),
-                           bytes_of(words),
-                           {report_buffer()}});
+  const auto words = packed(text(), /*with_number=*/true);
+  const auto& kernel = kernel_for_index(index.scalar_type());
+  remember_look(index, bounds, [&](uint32_t* misfit) {
+    kernel.run(given.numel(), {{given.const_data_ptr()},
+                               {checked.mutable_data_ptr()},
+                               bytes_of(bounds),
+                               bytes_of(words),
+                               {report_buffer()},
+                               {misfit}});
+  });
   return checked.sizes() == index.sizes() ? checked : checked.expand(index.sizes());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 #include <string>
 
@@ -12,7 +13,7 @@ namespace openmps {
 
 // `index` is an int or long tensor on mps.
 at::Tensor checked_indices(const at::Tensor& index, const IndexBounds& bounds,
-                           const IndexErrorText& text);
+                           c10::function_ref<IndexErrorText()> text);
 
 // Floats on mps, from 0 to 1.
 at::Tensor checked_probabilities(const at::Tensor& values, const std::string& text);

@@ -4,7 +4,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_batch_norm_impl_index.h>
 #include <ATen/ops/_batch_norm_impl_index_backward.h>
-#include <ATen/ops/_foreach_add_ops.h>
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/_fused_sgd_ops.h>
@@ -29,13 +28,13 @@
 #include <ATen/record_function.h>
 
 #include <array>
-#include <unordered_set>
 
 #include "torch_interfaces/generator.h"
 #include "engine/cuda/index_guards.h"
 #include "operators/batch_norm.h"
 #include "operators/layers.h"
 #include "engine/cuda/lazy_operators.h"
+#include "engine/cuda/recurrent.h"
 
 namespace openmps {
 namespace {
@@ -211,8 +210,9 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, c10::SymInt paddin
     return Embedding::run_boxed(weight, indices, std::move(padding), scale, sparse);
   }
   const IndexBounds rows{0, weight.size(0), 0, kLowestIndex, kHighestIndex};
-  return Embedding::run_as_given(weight, checked_indices(indices, rows, {}), std::move(padding),
-                                 scale, sparse);
+  return Embedding::run_as_given(weight,
+                                 checked_indices(indices, rows, [] { return IndexErrorText(); }),
+                                 std::move(padding), scale, sparse);
 }
 
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
@@ -224,7 +224,7 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
       !is_usual(self, target)) {
     return Loss::run_boxed(self, target, weight, reduction, std::move(ignored));
   }
-  static const IndexErrorText text{"Target ", " is out of bounds.", ""};
+  const auto text = [] { return IndexErrorText{"Target ", " is out of bounds.", ""}; };
   const IndexBounds classes{0, self.size(1), ignored.expect_int()};
   return Loss::run_as_given(self, checked_indices(target, classes, text), weight, reduction,
                             std::move(ignored));
@@ -337,18 +337,6 @@ struct Sgd<Op, void(at::TensorList, at::TensorList, at::TensorList, Rest...)> {
   }
 };
 
-// What a fused optimizer counts its steps with: a loop on a Mac, and one kernel here, unless a
-// tensor is there twice, which the loop would count twice.
-void add_to_each(at::TensorList tensors, const at::Scalar& number) {
-  std::unordered_set<const void*> seen;
-  for (const auto& tensor : tensors) {
-    if (is_mps(tensor) && seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    for (Tensor each : tensors) each.add_(number);
-    return;
-  }
-  OnBacking<at::_ops::_foreach_add__Scalar>::run(tensors, number);
-}
-
 template <class Op>
 void run_typed(Registrar& registrar) {
   const auto name = full_name<Op>();
@@ -372,11 +360,11 @@ void register_cuda_operators(Registrar& m) {
   m.impl("_fused_adam_", &Adam<at::_ops::_fused_adam_>::run);
   m.impl("_fused_adamw_", &Adam<at::_ops::_fused_adamw_>::run);
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
-  m.impl("_foreach_add_.Scalar", add_to_each);
   run_typed<at::_ops::native_dropout_backward>(m);
   m.impl("linear", linear_at_once);
   m.impl_with_autograd("dropout", dropout);
   m.impl_with_autograd("layer_norm", layer_norm);
+  register_recurrent_on_cuda(m);
 }
 
 }  // namespace openmps
