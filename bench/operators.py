@@ -11,6 +11,7 @@ for an operator with a boxed kernel), for each operator that a call is made of.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import sys
 import time
 import warnings
@@ -31,6 +32,15 @@ TITLE = "Every operator: those too slow on mps, of all"
 ELEMENTS = 1 << 19
 MOST_S = 0.01  # of one large call
 EFFORTS = (Effort(0.0007, 0.003, 3), Effort(0.002, 0.006, 9), Effort(0.004, 0.02, 21))
+
+
+def keep_memory() -> None:
+    """glibc gives memory back to the system now and then, and which side then waits for new pages
+    is luck: it costs more than most operators."""
+    trim_threshold, mmap_threshold, largest = -1, -3, 1 << 30
+    libc = ctypes.CDLL(None)
+    for parameter in (trim_threshold, mmap_threshold):
+        libc.mallopt(parameter, largest)
 
 
 def seconds_of(op: Operator, sample: Sample) -> float:
@@ -145,6 +155,7 @@ def tell_progress(total: int) -> Callable[[str], None]:
 
 def main() -> None:
     options = arguments().parse_args()
+    keep_memory()
     openmps.activate(engine="cpu")
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

@@ -170,5 +170,5 @@ def test_variants_of_one_operator_run_on_the_cpu() -> None:
 def test_kernels_are_counted_through_operators_that_are_made_of_others() -> None:
     x = torch.ones(3, device="mps")
     assert cases.kernels_in(lambda: x.exp()) == (1, [])
-    assert cases.kernels_in(lambda: torch._foreach_exp([x, x])) == (2, [])
+    assert cases.kernels_in(lambda: torch.allclose(x, x))[0] > 5
     assert cases.kernels_in(lambda: x.digamma()) == (1, ["aten::digamma"])
