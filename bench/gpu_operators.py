@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from gpu_report import keep
 from openmps.bench.measure import Pair
+from operator_cases import VARIANTS
 from operator_sweep import Effort, NoSample, Refused, Sweep
 from operator_verdicts import EXCEPTIONS, LIMITS, Report
 from operators import arguments, chosen, rows_of, show, tell_progress
@@ -70,22 +72,21 @@ class OnDevice:
         found = plan(op, ELEMENTS, seconds, MOST_S)
         return None if found is None else [found.small, found.large, found.factor]
 
-    def build(self, name: str, how: list[int]) -> dict[str, object] | str:
+    def build(self, name: str, how: list[int], variants: list[str]) -> dict[str, object] | str:
         """By variant, the operators of a call and the boxed ones; or the refusal."""
-        from operator_cases import calls, is_boxed, is_refusal, names_in
+        from operator_cases import calls, is_refusal, kernels_in, leaves_in
         from operator_samples import Plan
 
         self._calls = {}
         try:
-            self._calls = calls(self._operators[name], Plan(*how), self._device)
+            self._calls = calls(self._operators[name], Plan(*how), self._device, variants)
         except (RuntimeError, TypeError) as error:
             if self._device == "mps" and is_refusal(error):
                 return "refused"
             raise
         found: dict[str, object] = {}
         for variant, call in self._calls.items():
-            names = names_in(call)
-            found[variant] = [len(names), [n for n in names if is_boxed(n)]]
+            found[variant] = kernels_in(call) if self._device == "mps" else (leaves_in(call), [])
         self._wait()
         return found
 
@@ -111,7 +112,10 @@ class OnDevice:
 class TwoProcesses:
     """`cuda`, and `mps` on the CUDA engine; both anew when a card's error has ended one."""
 
-    def __init__(self, base: str = "cuda", engine: str = "cuda") -> None:
+    def __init__(
+        self, variants: Sequence[str] = VARIANTS, base: str = "cuda", engine: str = "cuda"
+    ) -> None:
+        self._variants = list(variants)
         self._base, self._engine = base, engine
         self._plans: dict[str, list[int] | None] = {}
         self._restarts = 0
@@ -157,7 +161,7 @@ class TwoProcesses:
         if plan is None:
             raise NoSample(name)
         for side in self._sides:
-            side.tell("build", name, plan)
+            side.tell("build", name, plan, self._variants)
         answers, failures = [], []
         for side in self._sides:  # every answer must be heard
             try:
@@ -170,7 +174,7 @@ class TwoProcesses:
         if other == "refused":
             raise Refused(name)
         return {
-            variant: (base[variant][0], tuple(other[variant][1]))
+            variant: (min(base[variant][0], other[variant][0]), tuple(other[variant][1]))
             for variant in base
             if variant in other
         }
@@ -203,7 +207,7 @@ def main() -> None:
         return
     seconds = options.seconds or SECONDS
     begin = time.monotonic()
-    measurer = TwoProcesses()
+    measurer = TwoProcesses(options.variants.split(","))
     names = chosen(options, measurer.names())
     stop_at = begin + seconds - min(CONFIRM_S, seconds / 3)
     sweep = Sweep(measurer, LIMITS["cuda"], EFFORTS, stop_at)

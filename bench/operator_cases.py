@@ -5,11 +5,13 @@ Four variants: small and large arguments, forward alone and forward with backwar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import warnings
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.autograd import profiler_legacy
 from torch.utils._pytree import tree_leaves
 
 from operator_samples import Operator, Plan, Sample
@@ -35,30 +37,55 @@ def is_refusal(error: BaseException) -> bool:
     return any(text in str(error) for text in REFUSALS)
 
 
-class Names(TorchDispatchMode):
-    """The operators that a call is made of, by full name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.name() != "aten::detach":  # of autograd, and only where somebody watches
-            self.seen.append(str(func.name()))
-        return func(*args, **(kwargs or {}))
-
-
-def names_in(call: Call) -> list[str]:
-    names = Names()
-    with names:
+def _events(call: Call) -> list[Any]:
+    """The outermost operators of a call, each with those in it."""
+    # The older profiler: it has no trace to prepare, which takes long, and prints nothing.
+    with warnings.catch_warnings(), profiler_legacy.profile() as profile:
+        warnings.simplefilter("ignore")
         call()
-    return names.seen
+    return [event for event in profile.function_events if event.cpu_parent is None]
 
 
-def is_boxed(name: str) -> bool:
-    """Whether the kernel for mps takes its arguments on a stack."""
-    lines = torch._C._dispatch_dump(name).splitlines()
-    return any(line.startswith("MPS:") and line.rstrip().endswith("[ boxed ]") for line in lines)
+def _is_operator(event: Any) -> bool:
+    return "::" in event.name and not event.name.startswith("profiler::")
+
+
+def leaves_in(call: Call) -> int:
+    """The operators of a call that are made of no others, on any device."""
+
+    def count(event: Any) -> int:
+        inner = sum(map(count, event.cpu_children))
+        return inner or int(_is_operator(event))
+
+    return sum(map(count, _events(call)))
+
+
+@functools.cache
+def _kernels() -> dict[str, bool]:
+    """Names without overload: whether their kernels for mps take arguments on a stack."""
+    kernels: dict[str, bool] = {}
+    for full in torch._C._dispatch_get_registrations_for_dispatch_key("MPS"):
+        lines = torch._C._dispatch_dump(full).splitlines()
+        boxed = any(line.startswith("MPS:") and ":: (none)" in line for line in lines)
+        name = full.partition(".")[0]
+        kernels[name] = kernels.get(name, True) and boxed
+    return kernels
+
+
+def kernels_in(call: Call) -> tuple[int, list[str]]:
+    """How many kernels of mps a call runs, and the names of the boxed ones."""
+    found: list[str] = []
+
+    def walk(event: Any) -> None:
+        if event.name in _kernels():
+            found.append(event.name)  # what is in it runs on the device beneath
+        else:
+            for inner in event.cpu_children:
+                walk(inner)
+
+    for event in _events(call):
+        walk(event)
+    return len(found), [name for name in found if _kernels()[name]]
 
 
 def _forward(op: Operator, sample: Sample) -> Call:
@@ -86,7 +113,9 @@ def _with_gradients(op: Operator, sample: Sample) -> Call | None:
     return lambda: grad(_tensors(forward()), inputs, gradients, allow_unused=True)
 
 
-def calls(op: Operator, plan: Plan, device: str) -> dict[str, Call]:
+def calls(
+    op: Operator, plan: Plan, device: str, variants: Collection[str] = VARIANTS
+) -> dict[str, Call]:
     """By variant. Raises what the device raises."""
     found: dict[str, Call] = {}
 
@@ -113,6 +142,7 @@ def calls(op: Operator, plan: Plan, device: str) -> dict[str, Call]:
             if device == "mps" and not is_refusal(error):
                 raise
 
-    add("small", plan.small_sample)
-    add("large", plan.large_sample)
-    return found
+    for size, make in (("small", plan.small_sample), ("large", plan.large_sample)):
+        if size in variants or f"{size}+grad" in variants:
+            add(size, make)
+    return {variant: call for variant, call in found.items() if variant in variants}

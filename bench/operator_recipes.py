@@ -158,7 +158,7 @@ RECIPES: dict[str, Recipe] = {
     "nn.functional.pairwise_distance": _pairs,
     "nn.functional.gaussian_nll_loss": lambda n: with_(t(n, 64), t(n, 64), t(n, 64)),
     "nn.functional.hinge_embedding_loss": lambda n: with_(t(n, 64), still(n, 64).sign()),
-    "nn.functional.soft_margin_loss": lambda n: with_(t(n, 64), still(n, 64).sign()),
+    "nn.functional.soft_margin_loss": lambda n: with_(t(n, 64), still(n, 64)),
     "nn.functional.margin_ranking_loss": lambda n: with_(
         t(64 * n), t(64 * n), still(64 * n).sign()
     ),

@@ -202,8 +202,11 @@ def small_sample(op: Operator) -> int | None:
 def growing_sample(op: Operator) -> int | None:
     """The number of the one that gains most when the sizes double; None if none does."""
     before = [sample.elements for sample in some(op)]
-    with sizes_times(2):
-        after = some(op)
+    try:
+        with sizes_times(2):
+            after = some(op)
+    except Exception:  # a size among them that is written as a number
+        return None
     best, gain = None, 1.5
     for number, (was, sample) in enumerate(zip(before, after, strict=False)):
         if was and sample.elements > gain * was and works(op, sample):
@@ -266,8 +269,8 @@ def plan(
     by_recipe = recipe_for(op) is not None
     if small is None and not by_recipe:
         return None
-    large = None if by_recipe else growing_sample(op)
-    if large is None and not by_recipe:
+    large = None if by_recipe or elements == 0 else growing_sample(op)
+    if elements == 0 or (large is None and not by_recipe):
         return Plan(small, None, 1)
     factor = 1
     while factor < 1 << 20:

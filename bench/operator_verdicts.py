@@ -35,8 +35,8 @@ class Figure:
     base_us: float
     mps_us: float
     over_us: float  # the least that the rounds and their fastest ones say
-    calls: int  # operators of the dispatcher in one call, on the device beneath
-    boxed: tuple[str, ...]  # those of mps whose kernel takes its arguments on a stack
+    calls: int  # kernels of mps in one call, or operators beneath where those are fewer
+    boxed: tuple[str, ...]  # those kernels that take their arguments on a stack
 
     @property
     def is_large(self) -> bool:

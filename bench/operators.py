@@ -14,7 +14,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 
 import torch
@@ -22,13 +22,13 @@ import torch
 import openmps
 from gpu_report import Row, keep
 from openmps.bench.measure import Pair, alternate
-from operator_cases import VARIANTS, Call, calls, is_boxed, is_refusal, names_in
+from operator_cases import VARIANTS, Call, calls, is_refusal, kernels_in, leaves_in
 from operator_samples import Operator, Plan, Sample, operators, plan
 from operator_sweep import Effort, NoSample, Refused, Sweep
 from operator_verdicts import EXCEPTIONS, LIMITS, Report
 
 TITLE = "Every operator: those too slow on mps, of all"
-ELEMENTS = 1 << 18
+ELEMENTS = 1 << 19
 MOST_S = 0.01  # of one large call
 EFFORTS = (Effort(0.0007, 0.003, 3), Effort(0.002, 0.006, 9), Effort(0.004, 0.02, 21))
 
@@ -47,7 +47,8 @@ def seconds_of(op: Operator, sample: Sample) -> float:
 class InOneProcess:
     """The CPU, and mps on the CPU engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, variants: Sequence[str] = VARIANTS) -> None:
+        self.variants = variants
         self.operators = operators()
         self.plans: dict[str, Plan | None] = {}
         self.base: dict[str, Call] = {}
@@ -56,25 +57,25 @@ class InOneProcess:
     def open(self, name: str) -> dict[str, tuple[int, tuple[str, ...]]]:
         op = self.operators[name]
         if name not in self.plans:
-            self.plans[name] = plan(op, ELEMENTS, lambda s: seconds_of(op, s), MOST_S)
+            large = any(variant.startswith("large") for variant in self.variants)
+            most = ELEMENTS if large else 0
+            self.plans[name] = plan(op, most, lambda s: seconds_of(op, s), MOST_S)
         found = self.plans[name]
         if found is None:
             raise NoSample(name)
-        self.base = calls(op, found, "cpu")
+        self.base = calls(op, found, "cpu", self.variants)
         try:
-            self.mps = calls(op, found, "mps")
+            self.mps = calls(op, found, "mps", self.base)
         except (RuntimeError, TypeError) as error:
             if not is_refusal(error):
                 raise
             raise Refused(name) from None
-        return {
-            variant: (
-                len(names_in(self.base[variant])),
-                tuple(n for n in names_in(self.mps[variant]) if is_boxed(n)),
-            )
-            for variant in VARIANTS
-            if variant in self.base and variant in self.mps
-        }
+        found = {}
+        for variant in VARIANTS:
+            if variant in self.base and variant in self.mps:
+                kernels, boxed = kernels_in(self.mps[variant])
+                found[variant] = min(kernels, leaves_in(self.base[variant])), tuple(boxed)
+        return found
 
     def base_seconds(self, variant: str) -> float:
         call, spent = self.base[variant], []
@@ -114,6 +115,7 @@ def rows_of(report: Report) -> list[Row]:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", metavar="NAMES", help="these, separated by commas")
+    parser.add_argument("--variants", default=",".join(VARIANTS), help="default: %(default)s")
     parser.add_argument("--seconds", type=float, help="leave out what is not reached by then")
     return parser
 
@@ -146,7 +148,7 @@ def main() -> None:
     openmps.activate(engine="cpu")
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    measurer = InOneProcess()
+    measurer = InOneProcess(options.variants.split(","))
     names = chosen(options, measurer.operators)
     stop_at = time.monotonic() + (options.seconds or 3600)
     sweep = Sweep(measurer, LIMITS["cpu"], EFFORTS, stop_at)

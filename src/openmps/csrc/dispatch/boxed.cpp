@@ -5,7 +5,6 @@
 
 #include "dispatch/determinism.h"
 #include "dispatch/fallback.h"
-#include "dispatch/on_backing.h"
 #include "dispatch/widen.h"
 #include "engine/engine.h"
 #include "mac/rules.h"
@@ -28,17 +27,18 @@ bool is_found_late(const c10::Error& error) {
 }
 
 // A kernel that fails over what a Mac would notice later runs again, on arguments that work.
-void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* stack) {
+void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* stack,
+                   const Signature& signature) {
   const size_t count = op.schema().arguments().size();
   const size_t first = stack->size() - count;
   torch::jit::Stack arguments(stack->begin() + first, stack->end());
   if (engine().checks_indices_first()) {
     repair(arguments);
     std::move(arguments.begin(), arguments.end(), stack->begin() + first);
-    return run_on_backing(op, DispatchKey::Dense, stack);
+    return run_on_backing(op, DispatchKey::Dense, stack, signature);
   }
   try {
-    return run_on_backing(op, DispatchKey::Dense, stack);
+    return run_on_backing(op, DispatchKey::Dense, stack, signature);
   } catch (const c10::Error& error) {
     if (!is_found_late(error) || !repair(arguments)) throw;
   }
@@ -48,7 +48,7 @@ void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* s
     stack->push_back(arguments[0]);  // an operator in place leaves its tensor alone
   } else {
     stack->insert(stack->end(), arguments.begin(), arguments.end());
-    run_on_backing(op, DispatchKey::Dense, stack);
+    run_on_backing(op, DispatchKey::Dense, stack, signature);
   }
 }
 
@@ -62,6 +62,22 @@ bool computed_by(Engine::HalfKernel kernel, const OperatorHandle& op, torch::jit
   } catch (const c10::Error&) {
     return false;
   }
+}
+
+// Those that a number does not promote, unless it is complex.
+DtypeMask floating_dtypes() {
+  return mask_of(c10::kHalf) | mask_of(c10::kBFloat16) | mask_of(c10::kFloat) |
+         mask_of(c10::kComplexHalf) | mask_of(c10::kComplexFloat);
+}
+
+// Whether a look at the dtypes seen is enough to know that the Mac refuses nothing. What is
+// computed in is one of them, unless several are promoted, or one by a number.
+bool passes(const DtypeRules& rules, DtypeMask seen, int other, const torch::jit::Stack& stack,
+            size_t first) {
+  if ((seen & rules.refused) != 0 || (seen & (seen - 1)) != 0) return false;
+  if (other < 0) return true;
+  const auto& value = stack[first + static_cast<size_t>(other)];
+  return !value.isScalar() || ((seen & floating_dtypes()) != 0 && !value.isComplexDouble());
 }
 
 void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format) {
@@ -100,25 +116,31 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
       return;
     }
     if (operator_rules.repair != nullptr && (is_strict() || engine().checks_indices_first())) {
-      run_deferring(op, operator_rules.repair, stack);
+      run_deferring(op, operator_rules.repair, stack, operator_rules.signature);
     } else {
-      run_on_backing(op, DispatchKey::Dense, stack);
+      run_on_backing(op, DispatchKey::Dense, stack, operator_rules.signature);
     }
     if (operator_rules.layout != ResultLayout::kAsGiven) lay_out(*stack, first, format);
   };
-  alert_if_not_deterministic(schema, *stack, first);
-  if (is_strict()) {
+  if (must_be_deterministic()) alert_if_not_deterministic(schema, *stack, first);
+  const auto seen = dtypes_on(*stack, first);
+  const bool may_refuse =
+      rules != nullptr && !passes(*rules, seen, operator_rules.signature.other, *stack, first);
+  if ((check != nullptr || may_refuse) && is_strict()) {
     unless_recorded(schema.name(), [&] {
       if (check != nullptr) check(schema, stack->data() + first);
-      if (rules != nullptr) enforce(*rules, schema, *stack, first);
+      if (may_refuse) enforce(*rules, schema, *stack, first);
     });
   }
+  const auto special =
+      operator_rules.numbers.dtypes | (rules == nullptr ? 0 : rules->on_host | rules->widened);
+  if (C10_LIKELY((seen & special) == 0)) return on_backing();
   const auto run = [&] {
     if (rules != nullptr) {
-      if (has_dtypes(rules->on_host, *stack, first)) {
+      if ((seen & rules->on_host) != 0) {
         return run_on_host(op, stack, ledger::Kind::kNative);
       }
-      if (has_dtypes(rules->widened, *stack, first)) {
+      if ((seen & rules->widened) != 0) {
         profiler::Scope scope;
         if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
         return run_widened(*rules, op, stack, on_backing);
@@ -126,7 +148,7 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
     }
     on_backing();
   };
-  if (C10_LIKELY(!has_dtypes(operator_rules.numbers.dtypes, *stack, first))) return run();
+  if ((seen & operator_rules.numbers.dtypes) == 0) return run();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
   operator_rules.numbers.compute(stack, first, run);
@@ -150,7 +172,10 @@ bool is_sum(const std::string& op) {
 
 struct SparseKernel : c10::OperatorKernel {
   explicit SparseKernel(const std::string& op)
-      : rules(dtype_rules_of(op)), multiplies(op.rfind("aten::mul", 0) == 0), adds(is_sum(op)) {}
+      : signature(rules_of_operator(op).signature),
+        rules(dtype_rules_of(op)),
+        multiplies(op.rfind("aten::mul", 0) == 0),
+        adds(is_sum(op)) {}
 
   void operator()(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     const size_t first = stack->size() - op.schema().arguments().size();
@@ -161,8 +186,8 @@ struct SparseKernel : c10::OperatorKernel {
       if (multiplies) unless_recorded(op.schema().name(), [&] { check_sparse_product(a, b); });
       coalesces = adds && a.is_sparse() && b.is_sparse() && a._nnz() != 0 && b._nnz() != 0;
     }
-    const auto on_backing = [&] { run_on_backing(op, DispatchKey::Sparse, stack); };
-    if (rules != nullptr && has_dtypes(rules->widened, *stack, first)) {
+    const auto on_backing = [&] { run_on_backing(op, DispatchKey::Sparse, stack, signature); };
+    if (rules != nullptr && (dtypes_on(*stack, first) & rules->widened) != 0) {
       run_widened(*rules, op, stack, on_backing);
     } else {
       on_backing();
@@ -170,6 +195,7 @@ struct SparseKernel : c10::OperatorKernel {
     if (coalesces) coalesce_sum(stack->back().toTensor());
   }
 
+  const Signature signature;
   const DtypeRules* rules;
   const bool multiplies;
   const bool adds;
@@ -235,14 +261,18 @@ class ByName {
 }  // namespace
 
 OperatorRules rules_of_operator(const std::string& op) {
-  const auto name = op.substr(0, op.find('.'));
+  const auto dot = op.find('.');
+  const auto name = op.substr(0, dot);
+  const auto overload = dot == std::string::npos ? "" : op.substr(dot + 1);
+  const auto handle = c10::Dispatcher::singleton().findSchema({name, overload});
   return {dtype_rules_of(op),
           check_for(name),
           repair_for(name),
           engine().deterministic_kernel(op),
           engine().half_kernel(op),
           numbers_of(op),
-          layout_of(op)};
+          layout_of(op),
+          handle ? Signature(*handle) : Signature()};
 }
 
 OperatorRules rules_of_operator(const c10::OperatorName& op) {

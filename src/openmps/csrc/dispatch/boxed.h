@@ -9,6 +9,7 @@
 #include "dispatch/checks.h"
 #include "dispatch/deferred_errors.h"
 #include "dispatch/numbers.h"
+#include "dispatch/on_backing.h"
 #include "engine/engine.h"
 #include "mac/rules.h"
 
@@ -33,6 +34,7 @@ struct OperatorRules {
   Engine::HalfKernel half = nullptr;
   Numbers numbers = {};
   ResultLayout layout = ResultLayout::kAsGiven;
+  Signature signature = {};
 };
 
 // For "aten::name.overload". Valid for ever, once the rules are complete.

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "tensor/lazy_bytes.h"
 #include "tensor/sparse.h"
+#include "tensor/write_watch.h"
 
 namespace openmps {
 namespace {
@@ -35,6 +36,10 @@ const std::unordered_set<std::string_view> kTakesCpuTensors = {
 bool is_learning_rate(const std::string& op, const at::Tensor& other) {
   return other.is_cpu() && other.numel() == 1 &&
          (op == "aten::_fused_adam_" || op == "aten::_fused_adamw_" || op == "aten::_fused_sgd_");
+}
+
+bool is_twin(const c10::Storage& mps, const c10::Storage& backing) {
+  return twin_of(*mps.unsafeGetStorageImpl()) == backing.unsafeGetStorageImpl();
 }
 
 bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
@@ -90,29 +95,41 @@ at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
     check_same_device(op_, argument, written);
     return engine().takes_cpu_scalars(op_) ? argument : argument.to(backing().device);
   }
-  for (auto& known : arguments_) {
-    if (known.mps.is_same(argument)) {  // kernels ask whether `out` is `self`
-      known.written |= written;
-      return known.backing;
+  if (auto* known = find(argument)) {
+    if (written && argument.has_storage()) {
+      about_to_write(*argument.storage().unsafeGetStorageImpl());
     }
+    known->written |= written;
+    return known->backing;
   }
   return add(argument, written);
 }
 
-at::Tensor Call::add(const at::Tensor& argument, bool written) {
+// Kernels ask whether `out` is `self`.
+Call::Argument* Call::find(const at::Tensor& argument) {
+  for (auto& known : arguments_) {
+    if (known.mps.is_same(argument)) return &known;
+  }
+  return nullptr;
+}
+
+const at::Tensor& Call::add(at::Tensor argument, bool written) {
   if (arguments_.empty()) elements_ = argument.numel();
   at::Tensor view;
   if (is_plain(argument)) {
     if (!written) view = lazy_source(argument);
     if (!view.defined()) view = backing_view(argument, written);
-    storages_.push_back({argument.storage(), view.storage()});
+    const auto& storage = argument.unsafeGetTensorImpl()->unsafe_storage();
+    if (!is_twin(storage, view.unsafeGetTensorImpl()->unsafe_storage())) {
+      storages_.push_back({storage, view.storage()});
+    }
   } else {
     // Some kernels write through a result's parts and resize them, others put new ones in.
     view =
         convert_sparse(argument, [&](const at::Tensor& part) { return to_backing(part, written); });
   }
-  arguments_.push_back({argument, view, written, std::nullopt});
-  return view;
+  arguments_.push_back({std::move(argument), std::move(view), written, std::nullopt});
+  return arguments_.back().backing;
 }
 
 c10::Storage Call::storage_to_backing(const c10::Storage& mps) {
@@ -124,6 +141,11 @@ c10::Storage Call::storage_to_backing(const c10::Storage& mps) {
 c10::Storage Call::storage_to_mps(const c10::Storage& backing) {
   for (const auto& pair : storages_) {
     if (pair.backing.is_alias_of(backing)) return pair.mps;
+  }
+  for (const auto& argument : arguments_) {
+    if (is_plain(argument.mps) && is_twin(argument.mps.storage(), backing)) {
+      return argument.mps.storage();
+    }
   }
   storages_.push_back({mps_storage(backing), backing});
   return storages_.back().mps;
@@ -147,7 +169,12 @@ at::Tensor Call::to_mps(at::Tensor result) {
 
 void Call::to_backing(c10::IValue& argument, bool written) {
   if (argument.isTensor()) {
-    argument = to_backing(argument.toTensor(), written);
+    const at::Tensor& tensor = argument.toTensor();
+    if (is_mps(tensor) && find(tensor) == nullptr) {
+      argument = add(std::move(argument).toTensor(), written);
+    } else {
+      argument = to_backing(tensor, written);
+    }
   } else if (argument.isTensorList()) {
     // A model's worth of parameters may stand here: no search for repeats, which would be
     // quadratic.
@@ -212,8 +239,7 @@ void Call::settle(const Argument& argument, bool failed) {
   auto& impl = *argument.mps.unsafeGetTensorImpl();
   if (argument.version && version_of(argument.backing) != *argument.version) impl.bump_version();
   // Most keep their storage, and need no search.
-  const bool kept = twin_of(*impl.unsafe_storage().unsafeGetStorageImpl()) ==
-                    argument.backing.storage().unsafeGetStorageImpl();
+  const bool kept = is_twin(impl.unsafe_storage(), argument.backing.storage());
   const auto storage = kept ? impl.unsafe_storage() : storage_to_mps(argument.backing.storage());
   if (!storage.is_alias_of(impl.unsafe_storage())) impl.set_storage_keep_dtype(storage);
   follow_twin(*storage.unsafeGetStorageImpl());

@@ -39,12 +39,15 @@ class Call {
     // Of the view, if it is one of a list: kernels of lists bump it themselves.
     std::optional<int64_t> version;
   };
+  // Of storages that are not each other's twins.
   struct StoragePair {
     c10::Storage mps;
     c10::Storage backing;
   };
 
-  at::Tensor add(const at::Tensor& argument, bool written);
+  // The backing view, which stays valid until the next argument.
+  const at::Tensor& add(at::Tensor argument, bool written);
+  Argument* find(const at::Tensor& argument);
   c10::Storage storage_to_backing(const c10::Storage& mps);
   c10::Storage storage_to_mps(const c10::Storage& backing);
   // Runs in the destructor too: an operator that throws half-way leaves no mps tensor on freed

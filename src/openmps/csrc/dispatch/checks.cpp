@@ -404,6 +404,7 @@ Check check_for(const std::string& op) {
 DtypeMask dtypes_to_check(const std::string& op) {
   constexpr DtypeMask kAll = ~DtypeMask{0};
   if (op == "aten::mm") return mask_of(c10::kHalf);
+  if (op == "aten::avg_pool2d") return mask_of(c10::kLong);
   if (op == "aten::bmm") return macos_before(15, 0) ? kAll : 0;
   if (op == "aten::addmm" || op == "aten::addmv") {
     return mask_of(c10::kComplexFloat) | mask_of(c10::kComplexHalf);

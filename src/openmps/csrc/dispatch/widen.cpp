@@ -144,16 +144,16 @@ class Widener {
 
 }  // namespace
 
-bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first) {
-  if (dtypes == 0) return false;
+DtypeMask dtypes_on(const torch::jit::Stack& stack, size_t first) {
+  DtypeMask dtypes = 0;
   for (size_t i = first; i < stack.size(); ++i) {
-    if (stack[i].isTensor() && (mask_of(stack[i].toTensor()) & dtypes)) return true;
-    if (!stack[i].isTensorList()) continue;
-    for (const Tensor& tensor : stack[i].toTensorList()) {
-      if (mask_of(tensor) & dtypes) return true;
+    if (stack[i].isTensor()) {
+      dtypes |= mask_of(stack[i].toTensor());
+    } else if (stack[i].isTensorList()) {
+      for (const Tensor& tensor : stack[i].toTensorList()) dtypes |= mask_of(tensor);
     }
   }
-  return false;
+  return dtypes;
 }
 
 void run_widened(const DtypeRules& rules, const c10::OperatorHandle& op, torch::jit::Stack* stack,

@@ -8,8 +8,8 @@
 
 namespace openmps {
 
-// Whether any argument on the stack, from `first`, has one of these dtypes.
-bool has_dtypes(DtypeMask dtypes, const torch::jit::Stack& stack, size_t first);
+// Of all tensors, and lists of tensors, that stand on the stack from `first`.
+DtypeMask dtypes_on(const torch::jit::Stack& stack, size_t first);
 
 // Replaces the arguments by the results, computed in a wider dtype where the backing device needs
 // it. `run` is the operator itself, for mps arguments.

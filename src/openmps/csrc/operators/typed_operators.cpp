@@ -5,8 +5,10 @@
 #include "operators/batch_norm.h"
 #include "operators/complex_sums.h"
 #include "operators/convolution.h"
+#include "operators/indexing.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
+#include <ATen/ops/_native_batch_norm_legit_ops.h>
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_log_softmax_backward_data_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
@@ -19,38 +21,58 @@
 #include <ATen/ops/addcmul_ops.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/all_ops.h>
+#include <ATen/ops/amax_ops.h>
+#include <ATen/ops/amin_ops.h>
 #include <ATen/ops/any_ops.h>
 #include <ATen/ops/argmax_ops.h>
+#include <ATen/ops/avg_pool2d_ops.h>
 #include <ATen/ops/avg_pool2d_backward_ops.h>
 #include <ATen/ops/baddbmm_ops.h>
+#include <ATen/ops/bitwise_and_ops.h>
+#include <ATen/ops/bitwise_not_ops.h>
+#include <ATen/ops/bitwise_or_ops.h>
 #include <ATen/ops/bmm_ops.h>
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/clamp_min_ops.h>
 #include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/cos_ops.h>
+#include <ATen/ops/cumsum_ops.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/dot_ops.h>
+#include <ATen/ops/elu_ops.h>
+#include <ATen/ops/elu_backward_ops.h>
 #include <ATen/ops/embedding_ops.h>
 #include <ATen/ops/embedding_dense_backward_ops.h>
 #include <ATen/ops/eq_ops.h>
+#include <ATen/ops/erf_ops.h>
+#include <ATen/ops/exp2_ops.h>
 #include <ATen/ops/exp_ops.h>
 #include <ATen/ops/fill_ops.h>
 #include <ATen/ops/flip_ops.h>
+#include <ATen/ops/floor_ops.h>
 #include <ATen/ops/gather_ops.h>
 #include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/gelu_backward_ops.h>
 #include <ATen/ops/gt_ops.h>
+#include <ATen/ops/hardsigmoid_ops.h>
 #include <ATen/ops/hardswish_ops.h>
 #include <ATen/ops/hardswish_backward_ops.h>
 #include <ATen/ops/hardtanh_ops.h>
 #include <ATen/ops/hardtanh_backward_ops.h>
+#include <ATen/ops/index_add_ops.h>
 #include <ATen/ops/index_select_ops.h>
 #include <ATen/ops/le_ops.h>
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/leaky_relu_backward_ops.h>
 #include <ATen/ops/lerp_ops.h>
+#include <ATen/ops/linalg_vector_norm_ops.h>
+#include <ATen/ops/log1p_ops.h>
 #include <ATen/ops/log_ops.h>
+#include <ATen/ops/logical_and_ops.h>
+#include <ATen/ops/logical_not_ops.h>
 #include <ATen/ops/lt_ops.h>
 #include <ATen/ops/masked_fill_ops.h>
 #include <ATen/ops/max_ops.h>
@@ -59,6 +81,8 @@
 #include <ATen/ops/maximum_ops.h>
 #include <ATen/ops/mean_ops.h>
 #include <ATen/ops/minimum_ops.h>
+#include <ATen/ops/mish_ops.h>
+#include <ATen/ops/mish_backward_ops.h>
 #include <ATen/ops/mm_ops.h>
 #include <ATen/ops/mse_loss_ops.h>
 #include <ATen/ops/mse_loss_backward_ops.h>
@@ -74,19 +98,37 @@
 #include <ATen/ops/nll_loss_backward_ops.h>
 #include <ATen/ops/nll_loss_forward_ops.h>
 #include <ATen/ops/pow_ops.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/reciprocal_ops.h>
+#include <ATen/ops/reflection_pad2d_ops.h>
 #include <ATen/ops/relu_ops.h>
+#include <ATen/ops/remainder_ops.h>
+#include <ATen/ops/roll_ops.h>
+#include <ATen/ops/round_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
 #include <ATen/ops/rsub_native.h>
+#include <ATen/ops/scatter_ops.h>
+#include <ATen/ops/scatter_add_ops.h>
 #include <ATen/ops/sigmoid_ops.h>
 #include <ATen/ops/sigmoid_backward_ops.h>
+#include <ATen/ops/sign_ops.h>
 #include <ATen/ops/silu_ops.h>
 #include <ATen/ops/silu_backward_ops.h>
+#include <ATen/ops/sin_ops.h>
+#include <ATen/ops/softplus_ops.h>
+#include <ATen/ops/softplus_backward_ops.h>
 #include <ATen/ops/sqrt_ops.h>
+#include <ATen/ops/std_ops.h>
 #include <ATen/ops/sub_ops.h>
 #include <ATen/ops/sum_ops.h>
 #include <ATen/ops/tanh_ops.h>
 #include <ATen/ops/tanh_backward_ops.h>
 #include <ATen/ops/threshold_backward_ops.h>
+#include <ATen/ops/topk_ops.h>
+#include <ATen/ops/upsample_bilinear2d_ops.h>
+#include <ATen/ops/upsample_bilinear2d_backward_ops.h>
+#include <ATen/ops/upsample_nearest2d_ops.h>
+#include <ATen/ops/upsample_nearest2d_backward_ops.h>
 #include <ATen/ops/var_ops.h>
 #include <ATen/ops/where_ops.h>
 #include <ATen/ops/zero_ops.h>
@@ -231,6 +273,63 @@ void add_all(Registrar& m) {
   add<at::_ops::native_batch_norm_backward>(m);
   add<at::_ops::embedding>(m);
   add<at::_ops::nll_loss_forward>(m);
+  add<at::_ops::index_Tensor, Index>(m);
+  add<at::_ops::sort_stable, Sort>(m);
+  add<at::_ops::bitwise_and_Tensor>(m);
+  add<at::_ops::bitwise_not>(m);
+  add<at::_ops::bitwise_or_Tensor>(m);
+  add<at::_ops::logical_and>(m);
+  add<at::_ops::logical_not>(m);
+  add<at::_ops::cos>(m);
+  add<at::_ops::sin>(m);
+  add<at::_ops::reciprocal>(m);
+  add<at::_ops::erf>(m);
+  add<at::_ops::log1p>(m);
+  add<at::_ops::floor>(m);
+  add<at::_ops::round>(m);
+  add<at::_ops::sign>(m);
+  add<at::_ops::exp2>(m);
+  add<at::_ops::softplus>(m);
+  add<at::_ops::softplus_backward>(m);
+  add<at::_ops::mish>(m);
+  add<at::_ops::mish_backward>(m);
+  add<at::_ops::elu>(m);
+  add<at::_ops::elu_backward>(m);
+  add<at::_ops::hardsigmoid>(m);
+  add<at::_ops::clamp_min>(m);
+  add<at::_ops::clamp_>(m);
+  add<at::_ops::pow_Tensor_Tensor>(m);
+  add<at::_ops::remainder_Tensor>(m);
+  add<at::_ops::div_Tensor_mode>(m);
+  add<at::_ops::addcmul>(m);
+  add<at::_ops::addcdiv>(m);
+  add<at::_ops::lerp_Scalar>(m);
+  add<at::_ops::ne_Tensor>(m);
+  add<at::_ops::lt_Tensor>(m);
+  add<at::_ops::gt_Tensor>(m);
+  add<at::_ops::le_Tensor>(m);
+  add<at::_ops::ge_Tensor>(m);
+  add<at::_ops::masked_fill__Tensor>(m);
+  add<at::_ops::amax>(m);
+  add<at::_ops::amin>(m);
+  add<at::_ops::max>(m);
+  add<at::_ops::cumsum>(m);
+  add<at::_ops::topk>(m);
+  add<at::_ops::prod_dim_int>(m);
+  add<at::_ops::std_correction>(m);
+  add<at::_ops::linalg_vector_norm>(m);
+  add<at::_ops::roll>(m);
+  add<at::_ops::scatter_add>(m);
+  add<at::_ops::scatter_value>(m);
+  add<at::_ops::index_add>(m);
+  add<at::_ops::avg_pool2d>(m);
+  add<at::_ops::upsample_nearest2d>(m);
+  add<at::_ops::upsample_nearest2d_backward>(m);
+  add<at::_ops::upsample_bilinear2d>(m);
+  add<at::_ops::upsample_bilinear2d_backward>(m);
+  add<at::_ops::reflection_pad2d>(m);
+  add<at::_ops::sqrt_>(m);
+  add<at::_ops::_native_batch_norm_legit>(m);
 }
 
 }  // namespace
@@ -243,6 +342,8 @@ void register_typed_operators(Registrar& registrar) {
     if (operator_rules.dtypes != nullptr) *kernel.watched |= operator_rules.dtypes->special();
     *kernel.watched |= operator_rules.numbers.dtypes;
     if (operator_rules.half != nullptr) *kernel.watched |= kHalves;
+    // A number may stand for a tensor: in double precision, and without a dtype of its own.
+    if ((*kernel.watched & mask_of(c10::kFloat)) != 0) *kernel.watched |= mask_of(c10::kDouble);
     *kernel.may_repair = operator_rules.repair != nullptr || operator_rules.check != nullptr;
     // Where indices are checked first, the boxed kernel does it.
     if (operator_rules.repair != nullptr && engine().checks_indices_first()) {
