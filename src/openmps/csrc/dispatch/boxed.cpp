@@ -111,7 +111,7 @@ void run_with_rules(const OperatorHandle& op, const OperatorRules& operator_rule
         operator_rules.deterministic(stack)) {
       return;
     }
-    if (operator_rules.half != nullptr && has_dtypes(kHalves, *stack, first) &&
+    if (operator_rules.half != nullptr && (dtypes_on(*stack, first) & kHalves) != 0 &&
         computed_by(operator_rules.half, op, stack, first)) {
       return;
     }
