@@ -81,8 +81,8 @@ kernel void guard_index(
     device T* checked [[buffer(1)]],
     constant Bounds& bounds [[buffer(2)]],
     constant Words& words [[buffer(3)]],
-    device ErrorMessages* errors [[buffer(4)]],
-    device uint* misfit [[buffer(5)]],
+    device uint* misfit [[buffer(4)]],
+    device ErrorMessages* errors [[buffer(5)]],
     uint i [[thread_position_in_grid]]) {
   const long value = long(index[i]);
   const bool fine = (value >= bounds.low && value < bounds.high) || value == bounds.exempt;
@@ -93,11 +93,11 @@ kernel void guard_index(
 }
 
 template [[host_name("guard_index_int")]] kernel void guard_index<int>(
-    device const int*, device int*, constant Bounds&, constant Words&, device ErrorMessages*, device uint*,
-    uint);
+    device const int*, device int*, constant Bounds&, constant Words&, device uint*,
+    device ErrorMessages*, uint);
 template [[host_name("guard_index_long")]] kernel void guard_index<long>(
-    device const long*, device long*, constant Bounds&, constant Words&, device ErrorMessages*, device uint*,
-    uint);
+    device const long*, device long*, constant Bounds&, constant Words&, device uint*,
+    device ErrorMessages*, uint);
 
 // Numbers from 0 to 1; any other, NaN too, becomes the nearest.
 kernel void guard_probability(

@@ -166,6 +166,7 @@ def test_a_dispatch_mode_sees_the_loop(grouping):
     assert not grouping
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_a_profiler_sees_the_loop(grouping):
     with torch.profiler.profile() as recorded:
         steps("AdamW", count=2)

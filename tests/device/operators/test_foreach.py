@@ -78,6 +78,7 @@ def test_lists_of_two_devices_are_refused():
         torch._foreach_add([torch.ones(2, device="mps")], [torch.ones(2)])
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_a_profiler_sees_the_loop():
     a, b = lists("mps")
     with torch.profiler.profile() as recorded:

@@ -29,6 +29,11 @@ def words(
     return torch.frombuffer(bytearray(packed), dtype=torch.uint8).to("mps")
 
 
+def fits() -> torch.Tensor:
+    """The word that says whether all indices fit, while they do."""
+    return torch.zeros(1, dtype=torch.int, device="mps")
+
+
 def told() -> str:
     with pytest.raises(torch.AcceleratorError) as failed:
         torch.mps.synchronize()
@@ -41,8 +46,10 @@ def test_an_index_out_of_bounds_is_reported_and_becomes_the_nearest(guards, dtyp
     mended = torch.empty_like(index)
     kernel = getattr(guards, f"guard_index_{'int' if dtype is torch.int else 'long'}")
     bounds = on_mps([0, 3, 0, 0, 0])
-    kernel(index, mended, bounds, words("index ", " of 3"), error_buf_idx=4)
+    misfit = fits()
+    kernel(index, mended, bounds, words("index ", " of 3"), misfit, error_buf_idx=5)
     assert told() == "index 7 of 3"
+    assert misfit.item() == 1
     assert mended.tolist() == [0, 2, 2]
 
 
@@ -51,7 +58,7 @@ def test_numbers_of_any_size_are_told(guards, number: int) -> None:
     index = on_mps([number])
     mended = torch.empty_like(index)
     guards.guard_index_long(
-        index, mended, on_mps([0, 3, 0, 0, 0]), words("<", ">"), error_buf_idx=4
+        index, mended, on_mps([0, 3, 0, 0, 0]), words("<", ">"), fits(), error_buf_idx=5
     )
     assert told() == f"<{number}>"
     assert mended.item() == (0 if number < 0 else 2)
@@ -61,7 +68,7 @@ def test_the_place_is_told_where_it_is_wanted(guards) -> None:
     index = on_mps([0, 1, 9])
     mended = torch.empty_like(index)
     says = words("Index ", ", range 0 to 3", " is out of bounds: ")
-    guards.guard_index_long(index, mended, on_mps([0, 3, 0, 0, 0]), says, error_buf_idx=4)
+    guards.guard_index_long(index, mended, on_mps([0, 3, 0, 0, 0]), says, fits(), error_buf_idx=5)
     assert told() == "Index 2 is out of bounds: 9, range 0 to 3"
 
 
@@ -69,8 +76,10 @@ def test_what_is_fine_exempt_or_quiet_is_not_reported(guards) -> None:
     index = on_mps([-3, 2, -100, 3, 4])
     mended = torch.empty_like(index)
     bounds = on_mps([-3, 3, -100, 3, 5])  # fine below 3, quiet at 3 and 4
-    guards.guard_index_long(index, mended, bounds, words("index "), error_buf_idx=4)
+    misfit = fits()
+    guards.guard_index_long(index, mended, bounds, words("index "), misfit, error_buf_idx=5)
     torch.mps.synchronize()
+    assert misfit.item() == 1
     assert mended.tolist() == [-3, 2, -100, 2, 2]
 
 
@@ -78,7 +87,7 @@ def test_more_faults_than_reports_have_room(guards) -> None:
     index = torch.full((10_000,), 9, device="mps")
     mended = torch.empty_like(index)
     guards.guard_index_long(
-        index, mended, on_mps([0, 3, 0, 0, 0]), words("index "), error_buf_idx=4
+        index, mended, on_mps([0, 3, 0, 0, 0]), words("index "), fits(), error_buf_idx=5
     )
     assert told() == "index 9"
     assert mended.eq(2).all()

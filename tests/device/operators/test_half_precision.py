@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -229,6 +232,32 @@ def test_temporaries_are_no_memory_of_the_mac(dtype, columns):
     assert torch.mps.current_allocated_memory() - before == size
     assert with_out >= driver
     assert torch.mps.driver_allocated_memory() - with_out <= 32 * 2**20  # one heap
+
+
+FEW_ROWS = """
+import openmps, torch
+openmps.activate(engine="cpu")
+for dtype in (torch.float16, torch.bfloat16):
+    a = ((torch.arange(4 * 777) * 7919 % 997).float() / 997 - 0.5).view(4, 777).to("mps", dtype)
+    b = ((torch.arange(777 * 300) * 6007 % 991).float() / 991 - 0.5).view(777, 300).to("mps", dtype)
+    for factor in (b, b.t().contiguous().t()):
+        print((a @ factor).view(torch.int16).tolist())
+"""
+
+
+def test_few_rows_have_the_same_bits_on_every_processor():
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", FEW_ROWS],
+            env={**os.environ, "ATEN_CPU_CAPABILITY": processor},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for processor in ("default", "avx2", "avx512")
+    }
+    assert len(said) == 1
+    assert said.pop()
 
 
 # ---- convolutions

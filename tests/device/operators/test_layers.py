@@ -179,6 +179,8 @@ def test_normalisation_of_half_precision_agrees(name, dtype):
     make, shape = NORMS[name]
     # Of a sum of squares of normalised values, the gradient is what roundings leave.
     left = {torch.float16: 0.02, torch.bfloat16: 0.2}[dtype] if on_cuda() else 0
+    if name == "group" and not on_cuda():  # computed in float32: what is left is another rest
+        left = 2e-5 if dtype == torch.float16 else 2e-4
     data = torch.randn(shape, dtype=dtype, requires_grad=True)
     assert_module_agrees(make().to(dtype), data, atol=left)
 

@@ -52,6 +52,18 @@ void run_deferring(const OperatorHandle& op, Repair repair, torch::jit::Stack* s
   }
 }
 
+// An error is left to the operator's own kernel, for its words.
+bool computed_by(Engine::HalfKernel kernel, const OperatorHandle& op, torch::jit::Stack* stack,
+                 size_t first) {
+  profiler::Scope scope;
+  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
+  try {
+    return kernel(stack, first);
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 // Those that a number does not promote, unless it is complex.
 DtypeMask floating_dtypes() {
   return mask_of(c10::kHalf) | mask_of(c10::kBFloat16) | mask_of(c10::kFloat) |
@@ -66,18 +78,6 @@ bool passes(const DtypeRules& rules, DtypeMask seen, int other, const torch::jit
   if (other < 0) return true;
   const auto& value = stack[first + static_cast<size_t>(other)];
   return !value.isScalar() || ((seen & floating_dtypes()) != 0 && !value.isComplexDouble());
-}
-
-// An error is left to the operator's own kernel, for its words.
-bool computed_by(Engine::HalfKernel kernel, const OperatorHandle& op, torch::jit::Stack* stack,
-                 size_t first) {
-  profiler::Scope scope;
-  if (profiler::wants(profiler::Kind::kOperation)) scope.begin_operation(op, *stack);
-  try {
-    return kernel(stack, first);
-  } catch (const c10::Error&) {
-    return false;
-  }
 }
 
 void lay_out(torch::jit::Stack& results, size_t first, c10::MemoryFormat format) {

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "tensor/lazy_bytes.h"
 #include "tensor/sparse.h"
+#include "tensor/write_watch.h"
 
 namespace openmps {
 namespace {
@@ -95,6 +96,9 @@ at::Tensor Call::to_backing(const at::Tensor& argument, bool written) {
     return engine().takes_cpu_scalars(op_) ? argument : argument.to(backing().device);
   }
   if (auto* known = find(argument)) {
+    if (written && argument.has_storage()) {
+      about_to_write(*argument.storage().unsafeGetStorageImpl());
+    }
     known->written |= written;
     return known->backing;
   }

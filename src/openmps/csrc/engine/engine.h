@@ -159,6 +159,9 @@ class Engine {
                 "OPENMPS_AUTOCAST to mac");
   }
 
+  // Whether an LSTM under autocast computes in autocast's dtype what it gives in float32.
+  virtual bool narrows_lstm() const { return false; }
+
   // ---- where the device's kernels differ from a Mac's, and what is done about it
 
   // Whether results keep the layout that the device gives them, for its speed, where a Mac's are

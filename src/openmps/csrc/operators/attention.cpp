@@ -14,6 +14,7 @@
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -28,6 +29,7 @@
 #include "mac/mac.h"
 #include "mac/rules.h"
 #include "operators/attention.h"
+#include "operators/recurrent.h"
 #include "profiler/profiler.h"
 #include "tensor/header.h"
 #include "torch_interfaces/no_warnings.h"
@@ -151,6 +153,12 @@ Tensor without_gradients(const Tensor& query, const Tensor& key, const Tensor& v
   }
 }
 
+std::tuple<Tensor, Tensor> attention_math_for_mps(const Tensor& query, const Tensor& key,
+                                                  const Tensor& value,
+                                                  const std::optional<Tensor>& mask, double dropout,
+                                                  bool causal, const std::optional<Tensor>&,
+                                                  std::optional<double> scale, bool grouped);
+
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
@@ -173,6 +181,12 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     return engine().attention({query, key, value, bias, dropout, causal, scale, grouped});
   }
   const AsLaid fast(engine().keeps_result_layout());
+  const AttentionInputs inputs{query, key, value, bias, dropout, causal, scale, grouped};
+  if (engine().has_fused_inference_attention(inputs) && !is_any_watched() && !at::hasCallbacks()) {
+    // By its name it may not take grouped heads (torch 2.11), which would be copied to be alike.
+    return std::get<0>(attention_math_for_mps(query, key, value, bias, dropout, causal,
+                                              /*dropout_mask=*/std::nullopt, scale, grouped));
+  }
   // Autograd has nothing to record, and its way around an operator without a gradient is slow.
   const at::AutoDispatchBelowADInplaceOrView no_gradients;
   return without_gradients(query, key, value, bias, dropout, causal, scale, grouped);

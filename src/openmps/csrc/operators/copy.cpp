@@ -88,11 +88,18 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& destination) {
 
 at::Scalar local_scalar_dense(const Tensor& self) {
   TORCH_CHECK(self.numel() > 0, "_local_scalar_dense: Empty tensor not supported");
-  raise_report_by_now();
   profiler::Scope scope;
   if (profiler::wants(profiler::Kind::kCopy)) scope.begin_reading(self);
   const BackingView from(self, /*written=*/false);
-  return at::_local_scalar_dense(from.get());
+  auto value = [&] {
+    try {
+      return at::_local_scalar_dense(from.get());
+    } catch (const c10::Error& error) {
+      engine().rethrow(error);
+    }
+  }();
+  raise_report();  // of what came before: reading has waited for it
+  return value;
 }
 
 TORCH_LIBRARY_IMPL(aten, MPS, m) {

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/engine.h"
 #include "mac/rules.h"
 #include "tensor/header.h"
 #include "torch_interfaces/generator.h"
@@ -64,7 +65,7 @@ LstmResults lstm(const Tensor& input, TensorList states, TensorList weights, boo
   if (dropout > 0.0 && train && layers > 1) masks.emplace(generator_for({}).reserve_words());
   // To a Mac this is one kernel, which no list of autocast names.
   std::optional<c10::impl::ExcludeDispatchKeyGuard> no_autocast;
-  if (at::autocast::is_autocast_enabled(at::kMPS) && call.is_usual()) {
+  if (at::autocast::is_autocast_enabled(at::kMPS) && call.is_usual() && !engine().narrows_lstm()) {
     no_autocast.emplace(c10::DispatchKey::AutocastMPS);
   }
   return run_lstm(call);

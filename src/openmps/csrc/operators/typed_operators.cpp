@@ -341,9 +341,9 @@ void register_typed_operators(Registrar& registrar) {
     *kernel.watched = dtypes_to_check(kernel.name);
     if (operator_rules.dtypes != nullptr) *kernel.watched |= operator_rules.dtypes->special();
     *kernel.watched |= operator_rules.numbers.dtypes;
+    if (operator_rules.half != nullptr) *kernel.watched |= kHalves;
     // A number may stand for a tensor: in double precision, and without a dtype of its own.
     if ((*kernel.watched & mask_of(c10::kFloat)) != 0) *kernel.watched |= mask_of(c10::kDouble);
-    if (operator_rules.half != nullptr) *kernel.watched |= kHalves;
     *kernel.may_repair = operator_rules.repair != nullptr || operator_rules.check != nullptr;
     // Where indices are checked first, the boxed kernel does it.
     if (operator_rules.repair != nullptr && engine().checks_indices_first()) {

@@ -167,6 +167,7 @@ c10::Storage backing_storage(const c10::Storage& mps, bool written) {
 }
 
 void give_own_bytes(const c10::Storage& mps) {
+  about_to_write(*mps.unsafeGetStorageImpl());
   write_lazy_bytes(mps);
   const bool is_shared = twin_of(*mps.unsafeGetStorageImpl()) == nullptr;
   if (is_shared && mps.nbytes() != 0) mps.mutable_data();

@@ -1,5 +1,6 @@
-// Storages whose bytes somebody knows something about, for as long as nobody writes to them. Whoever
-// makes a backing view to write through says so here; that is one load where nobody listens.
+// Storages whose bytes somebody knows something about, for as long as nobody writes to them.
+// Whoever makes a backing view to write through says so here; that is one load where nobody
+// listens.
 #pragma once
 
 #include <c10/core/StorageImpl.h>

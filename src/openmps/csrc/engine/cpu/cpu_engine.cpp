@@ -11,8 +11,8 @@
 #include "engine/cpu/guarded_memory.h"
 #include "engine/cpu/half_kernels.h"
 #include "engine/cpu/kernel_launch.h"
-#include "engine/cpu/max_pool1d.h"
 #include "engine/cpu/recurrent.h"
+#include "engine/cpu/max_pool1d.h"
 #include "engine/cpu/tracking_allocator.h"
 #include "engine/cuda/autocast.h"
 #include "engine/engine.h"
@@ -76,8 +76,8 @@ class CpuEngine final : public Engine {
     install_tracking_allocator();
     // Gradients with the bits of the CPU's, which composes linear of other operators.
     registrar.impl_autograd("linear", composed_linear);
-    register_max_pool1d(registrar);
     register_recurrent_on_cpu(registrar);
+    register_max_pool1d(registrar);
   }
   at::Tensor attention(const AttentionInputs& inputs) override { return attention_on_cpu(inputs); }
   DeterministicKernel deterministic_kernel(const std::string& op) const override {

@@ -43,6 +43,8 @@ Tensor batch_norm_in_float32(const Tensor& input, const OptionalTensor& weight,
 
 }  // namespace
 
+bool takes_batch_norms_lazily() { return g_lazy_batch_norms; }
+
 void take_batch_norms_lazily(bool on) {
   static std::once_flag once;
   g_lazy_batch_norms = on;

@@ -52,6 +52,8 @@ class CudaEngine final : public AcceleratorEngine {
   }
   void take_batch_norms_lazily(bool on) override { openmps::take_batch_norms_lazily(on); }
 
+  bool narrows_lstm() const override { return takes_batch_norms_lazily(); }
+
   bool loses_channels_last(const std::string& op) const override {
     return op == "aten::max_unpool2d" || op == "aten::max_unpool3d";
   }

@@ -84,20 +84,22 @@ Tensor empty_like_contiguous(const Tensor& contiguous) {
 Tensor checked_indices(const Tensor& index, const IndexBounds& bounds,
                        c10::function_ref<IndexErrorText()> text) {
   if (index.numel() == 0 || bounds.low >= bounds.high) return index;
-  if (are_known_to_fit(index, bounds)) return index;
+  auto known = looked_at(index, bounds);
+  if (known.defined()) return known;
   const auto given = without_repeats(index);
-  const auto checked = empty_like_contiguous(given);
+  const auto mended = empty_like_contiguous(given);
+  const auto checked = mended.sizes() == index.sizes() ? mended : mended.expand(index.sizes());
   const auto words = packed(text(), /*with_number=*/true);
   const auto& kernel = kernel_for_index(index.scalar_type());
-  remember_look(index, bounds, [&](uint32_t* misfit) {
+  remember_look(index, bounds, checked, [&](uint32_t* misfit) {
     kernel.run(given.numel(), {{given.const_data_ptr()},
-                               {checked.mutable_data_ptr()},
+                               {mended.mutable_data_ptr()},
                                bytes_of(bounds),
                                bytes_of(words),
-                               {report_buffer()},
-                               {misfit}});
+                               {misfit},
+                               {report_buffer()}});
   });
-  return checked.sizes() == index.sizes() ? checked : checked.expand(index.sizes());
+  return checked;
 }
 
 Tensor checked_probabilities(const Tensor& values, const std::string& text) {

@@ -3,8 +3,10 @@
 #include <ATen/core/DimVector.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "engine/engine.h"
 #include "tensor/write_watch.h"
@@ -29,7 +31,7 @@ struct Look {
   at::DimVector sizes;
   at::DimVector strides;
   IndexBounds bounds{};
-  bool fits = false;  // the look has ended
+  Tensor checked;  // until the look has ended
   uint64_t number = 0;
   std::unique_ptr<EngineEvent> ended;
   uint32_t* misfit = nullptr;
@@ -44,7 +46,15 @@ struct Look {
     watchers_of(storage).fetch_sub(1, std::memory_order_relaxed);
     storage = nullptr;
     alive.reset();
-    fits = false;
+    checked.reset();
+  }
+  bool has_ended() const { return !checked.defined(); }
+  // True if it just has. A look that found something is forgotten: each use is to be reported.
+  bool ends() {
+    if (!ended->finished()) return false;
+    checked.reset();
+    if (__atomic_load_n(misfit, __ATOMIC_ACQUIRE) != 0) forget();
+    return true;
   }
 };
 
@@ -55,6 +65,17 @@ struct Looks {
   std::mutex lock;
   std::array<std::array<Look, kWays>, kSets> sets;
   uint64_t count = 0;
+  std::deque<std::pair<Look*, uint64_t>> under_way;  // in the order in which they will end
+
+  // What has ended needs no memory for what it gave. Mostly one question to the device, or none.
+  void settle() {
+    while (!under_way.empty()) {
+      auto [look, number] = under_way.front();
+      const bool is_another = look->storage == nullptr || look->number != number;
+      if (!is_another && !look->has_ended() && !look->ends()) return;
+      under_way.pop_front();
+    }
+  }
 
   std::array<Look, kWays>& of(const Tensor& index) {
     constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
@@ -91,24 +112,17 @@ uint32_t* misfit_word(size_t number) {
 
 }  // namespace
 
-bool are_known_to_fit(const Tensor& index, const IndexBounds& bounds) {
+Tensor looked_at(const Tensor& index, const IndexBounds& bounds) {
   auto& all = looks();
   const std::lock_guard guard(all.lock);
+  all.settle();
   for (auto& look : all.of(index)) {
-    if (!look.is_of(index, bounds)) continue;
-    if (look.fits) return true;
-    if (!look.ended->finished()) return false;
-    if (__atomic_load_n(look.misfit, __ATOMIC_ACQUIRE) != 0) {
-      look.forget();
-      return false;
-    }
-    look.fits = true;
-    return true;
+    if (look.is_of(index, bounds)) return look.has_ended() ? index : look.checked;
   }
-  return false;
+  return {};
 }
 
-void remember_look(const Tensor& index, const IndexBounds& bounds,
+void remember_look(const Tensor& index, const IndexBounds& bounds, const Tensor& checked,
                    c10::function_ref<void(uint32_t* misfit)> launch) {
   auto& all = looks();
   const std::lock_guard guard(all.lock);
@@ -116,7 +130,6 @@ void remember_look(const Tensor& index, const IndexBounds& bounds,
   auto& set = all.of(index);
   Look* place = set.begin();
   for (auto& look : set) {
-    if (look.is_of(index, bounds) && !look.fits) return launch(look.misfit);  // has not ended yet
     if (look.storage != nullptr && look.alive.expired()) look.forget();
     if (look.storage == nullptr || (place->storage != nullptr && look.number < place->number)) {
       place = &look;
@@ -138,6 +151,8 @@ void remember_look(const Tensor& index, const IndexBounds& bounds,
   place->strides = index.strides();
   place->bounds = bounds;
   place->number = ++all.count;
+  place->checked = checked;
+  all.under_way.emplace_back(place, place->number);
   watchers_of(place->storage).fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -10,12 +10,13 @@
 
 namespace openmps {
 
-// Whether a look at this very index, for these bounds, has ended and found nothing.
-bool are_known_to_fit(const at::Tensor& index, const IndexBounds& bounds);
+// The index itself if a look at it, for these bounds, has ended and found nothing; what a look that
+// has not ended gives in its place; undefined if it must be looked at.
+at::Tensor looked_at(const at::Tensor& index, const IndexBounds& bounds);
 
-// Remembers the look that `launch` queues. The kernel sets the word, which host and device see, if
-// any index does not fit.
-void remember_look(const at::Tensor& index, const IndexBounds& bounds,
+// Remembers the look that `launch` queues, and that it gives `checked`. The kernel sets the word,
+// which host and device see, if any index does not fit.
+void remember_look(const at::Tensor& index, const IndexBounds& bounds, const at::Tensor& checked,
                    c10::function_ref<void(uint32_t* misfit)> launch);
 
 }  // namespace openmps

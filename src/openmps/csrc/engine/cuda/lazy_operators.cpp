@@ -11,11 +11,14 @@
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/max_pool2d_with_indices_backward_ops.h>
 #include <ATen/ops/max_pool2d_with_indices_ops.h>
+#include <ATen/ops/mean_ops.h>
+#include <ATen/ops/mul_ops.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/relu_ops.h>
 #include <ATen/ops/silu_backward_ops.h>
 #include <ATen/ops/silu_ops.h>
+#include <ATen/ops/sum_ops.h>
 #include <ATen/ops/threshold_backward_ops.h>
 #include <torch/library.h>
 
@@ -109,6 +112,10 @@ void register_lazy_operators() {
   add_on_source<at::_ops::leaky_relu, kFirst>(m);
   add_on_source<at::_ops::leaky_relu_, kFirst>(m);
   add_on_source<at::_ops::max_pool2d_with_indices, kFirst>(m);
+  // A block that scales its channels by what it finds in their means.
+  add_on_source<at::_ops::mean_dim, kFirst>(m);
+  add_on_source<at::_ops::sum_dim_IntList, kFirst>(m);
+  add_on_source<at::_ops::mul_Tensor, kFirst, kSecond>(m);
   // The gradient comes first, and may have been rounded.
   add_on_source<at::_ops::threshold_backward, kSecond, kFirst>(m);
   add_on_source<at::_ops::silu_backward, kSecond, kFirst>(m);

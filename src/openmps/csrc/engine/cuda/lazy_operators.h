@@ -73,7 +73,8 @@ struct OnSource<Op, kLazy, kRounded, Result(Args...)> {
     if constexpr (((kLazy >> I) & 1) != 0) {
       return lazy::is_viewed_as(argument, c10::kFloat);
     } else if constexpr (((kRounded >> I) & 1) != 0) {
-      return is_mps(argument) && is_plain(argument) && argument.scalar_type() == c10::kFloat;
+      return is_mps(argument) && is_plain(argument) &&
+             (argument.scalar_type() == c10::kFloat || argument.scalar_type() == c10::kBFloat16);
     } else {
       return true;
     }
