@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from openmps.device.activation import active
+
 LOWER = """
     _convolution _convolution.deprecated conv1d conv2d conv3d conv_tbc conv_transpose1d
     conv_transpose2d.input convolution _mps_convolution prelu addmm addmv addr matmul einsum mm mv
@@ -117,7 +119,9 @@ def test_a_whole_lstm_is_one_operator_that_is_not_listed() -> None:
     expected = lstm(SEQUENCE)[0]
     with torch.autocast("mps", torch.bfloat16):
         out, (hidden, cell) = lstm(SEQUENCE)
-    torch.testing.assert_close(out, expected)  # to float32's precision
+    # To float32's precision; on a GPU, unless asked otherwise, to that of cuda.
+    close = {"rtol": 0.05, "atol": 0.01} if active().engine == "cuda" else {}
+    torch.testing.assert_close(out, expected, **close)
     assert out.dtype == hidden.dtype == cell.dtype == torch.float32
 
 

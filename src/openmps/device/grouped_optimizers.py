@@ -30,7 +30,7 @@ def patches(core: Core) -> list[Patch]:
 
     why = "a loop over the weights, where the engine's device has kernels for all of them"
     table = []
-    for module in _optimizer_modules():
+    for module in optimizer_modules():
         for name, loop in list(vars(module).items()):
             lists = getattr(module, name.replace(_LOOP, _LISTS), None)
             if name.startswith(_LOOP) and lists is not None:
@@ -72,7 +72,7 @@ def _averaging_patches() -> list[Patch]:
     ]
 
 
-def _optimizer_modules() -> list[ModuleType]:
+def optimizer_modules() -> list[ModuleType]:
     import torch.optim
 
     prefix = torch.optim.__name__ + "."
@@ -99,6 +99,7 @@ def grouped(
         if alone:
             _call(loop, alone, params, arguments, options)
 
+    step.loop = loop  # type: ignore[attr-defined]  # for whoever wants to compare
     return step
 
 

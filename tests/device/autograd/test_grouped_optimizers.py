@@ -29,37 +29,44 @@ OPTIONS = {
 }
 
 
+def counted(lists, calls):
+    def step(params, *args, **options):
+        calls.append(len(params))
+        lists(params, *args, **options)
+
+    return step
+
+
 @pytest.fixture
 def grouping(monkeypatch):
     """As the CUDA engine patches torch; counts how often lists were used."""
     calls = []
+    for module in grouped_optimizers.optimizer_modules():
+        for name in list(vars(module)):
+            if not name.startswith("_multi_tensor_"):
+                continue
+
+            monkeypatch.setattr(module, name, counted(getattr(module, name), calls))
+    for module in grouped_optimizers.optimizer_modules():
+        for name, loop in list(vars(module).items()):
+            if name.startswith("_single_tensor_"):
+                monkeypatch.setattr(module, name, getattr(loop, "loop", loop))
     for patch in grouped_optimizers.patches(core.load()):
         monkeypatch.setattr(patch.owner, patch.name, patch.value)
-    for module in grouped_optimizers._optimizer_modules():
-        for name in list(vars(module)):
-            if name.startswith("_multi_tensor_"):
-                lists = getattr(module, name)
-
-                def counted(params, *args, lists=lists, **options):
-                    calls.append(len(params))
-                    lists(params, *args, **options)
-
-                loop = name.replace("_multi_", "_single_")
-                plain = getattr(module, loop).__closure__
-                if plain is None:
-                    continue
-                original = next(
-                    cell.cell_contents
-                    for cell in plain
-                    if getattr(cell.cell_contents, "__name__", "") == loop
-                )
-                wrapped = grouped_optimizers.grouped(core.load(), original, counted)
-                monkeypatch.setattr(module, loop, wrapped)
     return calls
 
 
 SMALL = ((5, 3), (7,), (2, 3, 4), (), (4, 4))
 LARGE = ((300, 500), (500,), (400, 500), (7,), (300, 400))
+
+
+def undo(monkeypatch):
+    """Back to the loops, which the CUDA engine has patched, too."""
+    monkeypatch.undo()
+    for module in grouped_optimizers.optimizer_modules():
+        for name, loop in list(vars(module).items()):
+            if name.startswith("_single_tensor_"):
+                monkeypatch.setattr(module, name, getattr(loop, "loop", loop))
 
 
 def weights(sizes=SMALL):
@@ -98,7 +105,7 @@ def test_the_numbers_are_the_loops(name, options, grouping, monkeypatch):
         pytest.skip(f"{name} has no {options}")
     got, got_optimizer = steps(name, **given)
     assert len(weights()) in grouping
-    monkeypatch.undo()
+    undo(monkeypatch)
     want, want_optimizer = steps(name, **given)
     torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-7)
     for mine, theirs in zip(
@@ -126,7 +133,7 @@ def test_the_macs_memory_is_the_loops(name, grouping, monkeypatch):
     figures()
     grouped = figures()
     assert len(LARGE) - 2 in grouping
-    monkeypatch.undo()
+    undo(monkeypatch)
     # Which free buffers are taken again depends on what was freed: their sizes differ a little.
     assert grouped == pytest.approx(figures(), rel=0.05)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,14 @@ from torch.nn.utils.rnn import (
     pad_sequence,
 )
 
-from ..agreement import assert_agrees, assert_matches, assert_module_agrees, on_cuda, on_mps
+from .. import agreement
+from ..agreement import on_cuda, on_mps
+
+# cuDNN adds up in another order, over many steps; on the CPU engine the bits are the CPU's.
+CLOSE = {"rtol": 1e-4, "atol": 2e-4} if on_cuda() else {}
+assert_agrees = partial(agreement.assert_agrees, **CLOSE)
+assert_matches = partial(agreement.assert_matches, **CLOSE)
+assert_module_agrees = partial(agreement.assert_module_agrees, **CLOSE)
 
 KINDS = {
     "tanh": lambda **kw: nn.RNN(3, 4, **kw),
@@ -172,8 +181,21 @@ def test_functional_gradients_agree(kind):
     )
 
 
+def linear_has_forward_gradients():
+    with torch.autograd.forward_ad.dual_level():
+        one = torch.ones(1, 1, device="mps")
+        dual = torch.autograd.forward_ad.make_dual(one, one)
+        try:
+            torch.nn.functional.linear(dual, one)
+        except NotImplementedError:
+            return False
+    return True
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_forward_gradients_agree(kind):
+    if not linear_has_forward_gradients():
+        pytest.skip("this torch's linear on mps has no forward gradients, on a Mac, too")
     torch.manual_seed(0)
     module = KINDS[kind]().requires_grad_(False)
     data, tangent = torch.randn(2, 5, 2, 3)

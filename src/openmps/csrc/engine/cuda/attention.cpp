@@ -106,6 +106,12 @@ Tensor fused_inference_attention_on_cuda(const AttentionInputs& in) {
   const BackingView q(in.query, /*written=*/false);
   const BackingView k(in.key, /*written=*/false);
   const BackingView v(in.value, /*written=*/false);
+  // No fused kernel takes grouped heads in float32: those that are repeated have one.
+  const bool repeats = in.grouped && in.query.scalar_type() == at::kFloat;
+  const auto heads = [&](const BackingView& view) {
+    const auto& tensor = view.get();
+    return repeats ? tensor.repeat_interleave(in.query.size(-3) / in.key.size(-3), -3) : tensor;
+  };
   std::optional<BackingView> b;
   if (in.bias) b.emplace(*in.bias, /*written=*/false);
   const at::AutoDispatchBelowADInplaceOrView no_gradients;  // it may be called by its own name
@@ -113,8 +119,8 @@ Tensor fused_inference_attention_on_cuda(const AttentionInputs& in) {
     const Tracking tracking;
     const NoAlerts silent;
     return new_on_mps(at::native::scaled_dot_product_attention(
-        q.get(), k.get(), v.get(), b ? std::optional<Tensor>(b->get()) : std::nullopt,
-        /*dropout_p=*/0.0, in.causal, in.scale, in.grouped));
+        q.get(), heads(k), heads(v), b ? std::optional<Tensor>(b->get()) : std::nullopt,
+        /*dropout_p=*/0.0, in.causal, in.scale, in.grouped && !repeats));
   } catch (const c10::Error& error) {
     engine().rethrow(error);
   }

@@ -34,6 +34,7 @@
 #include "operators/batch_norm.h"
 #include "operators/layers.h"
 #include "engine/cuda/lazy_operators.h"
+#include "engine/cuda/softmax.h"
 #include "engine/cuda/recurrent.h"
 
 namespace openmps {
@@ -362,6 +363,7 @@ void register_cuda_operators(Registrar& m) {
   m.impl("_fused_sgd_", &Sgd<at::_ops::_fused_sgd_>::run);
   run_typed<at::_ops::native_dropout_backward>(m);
   m.impl("linear", linear_at_once);
+  register_softmax(m);
   m.impl_with_autograd("dropout", dropout);
   m.impl_with_autograd("layer_norm", layer_norm);
   register_recurrent_on_cuda(m);
