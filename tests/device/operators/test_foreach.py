@@ -67,6 +67,12 @@ def test_other_dtypes_and_layouts_go_through_the_loop():
     assert torch._foreach_add(*crossed)[0].eq(2).all()
 
 
+def test_a_number_may_come_from_the_cpu():
+    tensors = [torch.ones(3, device="mps"), torch.ones(2, device="mps")]
+    torch._foreach_mul_(tensors, torch.tensor(3.0))
+    assert all(tensor.eq(3).all() for tensor in tensors)
+
+
 def test_gradients_pass_through():
     leaves = [torch.ones(3, device="mps", requires_grad=True) for _ in range(3)]
     sum(tensor.sum() for tensor in torch._foreach_mul(leaves, 2.0)).backward()

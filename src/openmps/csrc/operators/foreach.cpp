@@ -73,10 +73,8 @@ class Lists {
               tensor.sizes() == first_[i].sizes() && tensor.strides() == first_[i].strides();
     }
   }
-  // A number in a tensor.
-  void add(const Tensor& tensor) {
-    fits_ = fits_ && tensor.dim() == 0 && (is_mps(tensor) || tensor.is_cpu());
-  }
+  // A number in a tensor. From the CPU only the loop takes it, on some devices.
+  void add(const Tensor& tensor) { fits_ = fits_ && tensor.dim() == 0 && is_mps(tensor); }
   template <class T>
   void add(const T&) {}
 
