@@ -8,6 +8,7 @@ for a machine (the core, the kernels of device/*.metal) is there.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from gpu_report import Row, keep, show
 from sides import environment
 
 LIMIT_S = 0.5
-ROUNDS = 5
 TITLE = "Start of a program: seconds on cuda and on mps; the figure is the difference"
 WORKS = {
     "a sum": "x = torch.ones(1000, device=device); y = (x + 1).sum()",
@@ -48,12 +48,16 @@ def seconds(device: str, work: str) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--works", nargs="+", choices=list(WORKS), default=list(WORKS))
+    options = parser.parse_args()
     rows = []
-    for name, work in WORKS.items():
+    for name in options.works:
         times: dict[str, list[float]] = {"cuda": [], "mps": []}
-        for turn in range(ROUNDS + 1):
+        for turn in range(options.rounds + 1):
             for device, found in times.items():
-                spent = seconds(device, work)
+                spent = seconds(device, WORKS[name])
                 if turn:  # the first one may compile
                     found.append(spent)
         over = statistics.median(m - c for c, m in zip(*times.values(), strict=True))
