@@ -32,7 +32,10 @@ def test_a_run_with_its_table_chart_and_json(python, tmp_path: Path, engine: str
     assert {"matmul, float32", "ResNet-50, training", "ResNet-50, evaluation"} <= names
     for row in report["rows"]:
         assert row["failed"] == ""
-        assert row["speedup"] == pytest.approx(row["cpu_seconds"] / row["mps_seconds"])
+        # The median of the rounds' ratios, which is not the ratio of the medians.
+        assert row["speedup"] > 0
+        assert row["spread"] >= 0
+        assert row["rounds"] >= 3
         work = row["batch"] if row["unit"] == "items/s" else 2e-9 * row["side"] ** 3
         assert row["mps"] == pytest.approx(work / row["mps_seconds"])
     # The page names every key.

@@ -27,13 +27,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_one_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
     late = tmp_path / "late"
-    slow = program(tmp_path, "python", f"(sleep 1; touch {late}) & sleep 60")
+    slow = program(tmp_path, "python", f"(sleep 4; touch {late}) & sleep 60")
     begin = time.monotonic()
     with pytest.raises(NotMade, match="its environment was not there after 0 s") as told:
         run(slow, 0.3)
     assert told.value.away
     assert time.monotonic() - begin < 30
-    time.sleep(1)
+    time.sleep(max(0.0, begin + 5 - time.monotonic()))
     assert not late.exists()
 
 

@@ -83,7 +83,8 @@ class Row:
         times = float(row["cpu_seconds"]), float(row["mps_seconds"])
         if not all(0 < seconds < math.inf for seconds in times):
             raise ValueError(f"{case.name} has seconds that cannot be")
-        speed, spread = float(row["speedup"]), float(row.get("spread", 0.0))
+        speed = None if row.get("speedup") is None else float(row["speedup"])
+        spread = float(row.get("spread", 0.0))
         return cls(case, *times, int(row["rounds"]), str(row["failed"]), speed, spread)
 
 

@@ -136,8 +136,8 @@ PyObject* tensor_extent(PyObject*, PyObject* object) {
   TORCH_CHECK_TYPE(THPVariable_Check(object), "tensor_extent: expected a torch.Tensor");
   const auto& tensor = THPVariable_Unpack(object);
   if (!is_mps(tensor)) Py_RETURN_NONE;
-  about_to_write(*tensor.storage().unsafeGetStorageImpl());
   void* address = tensor.mutable_data_ptr();
+  about_to_write(*tensor.storage().unsafeGetStorageImpl());
   if (address != nullptr && engine().move_for_shaders(tensor.storage()))
     address = tensor.mutable_data_ptr();
   TORCH_CHECK(address != nullptr || tensor.numel() == 0,
