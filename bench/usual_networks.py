@@ -394,7 +394,7 @@ class Recommender(nn.Module):
 
 
 def recommender(small: bool) -> Job:
-    batch, rows, width, hidden = (128, 1000, 16, 64) if small else (8192, 100_000, 64, 512)
+    batch, rows, width, hidden = (1024, 1000, 16, 128) if small else (8192, 100_000, 64, 512)
 
     def one() -> tuple[Tensor, ...]:
         return (
