@@ -11,7 +11,6 @@ for an operator with a boxed kernel), for each operator that a call is made of.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import sys
 import time
 import warnings
@@ -22,6 +21,7 @@ import torch
 
 import openmps
 from gpu_report import Row, keep
+from openmps.bench.machine import keep_memory
 from openmps.bench.measure import Pair, alternate
 from operator_cases import VARIANTS, Call, calls, is_refusal, kernels_in, leaves_in
 from operator_samples import Operator, Plan, Sample, operators, plan
@@ -32,15 +32,6 @@ TITLE = "Every operator: those too slow on mps, of all"
 ELEMENTS = 1 << 19
 MOST_S = 0.01  # of one large call
 EFFORTS = (Effort(0.0007, 0.003, 3), Effort(0.002, 0.006, 9), Effort(0.004, 0.02, 21))
-
-
-def keep_memory() -> None:
-    """glibc gives memory back to the system now and then, and which side then waits for new pages
-    is luck: it costs more than most operators."""
-    trim_threshold, mmap_threshold, largest = -1, -3, 1 << 30
-    libc = ctypes.CDLL(None)
-    for parameter in (trim_threshold, mmap_threshold):
-        libc.mallopt(parameter, largest)
 
 
 def seconds_of(op: Operator, sample: Sample) -> float:

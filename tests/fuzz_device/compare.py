@@ -226,6 +226,11 @@ EXPLAINED = [
         2e-2,
     ),
     Explanation(
+        _names("group_norm", "native_group_norm", "native_group_norm_backward"),
+        "bits",
+        "the CPU's kernel reads weights that lie apart as if they lay side by side",
+    ),
+    Explanation(
         _names("linalg.lstsq", "linalg.lstsq.grad_oriented", "lstsq"),
         "close",
         "the CPU's driver is chosen by name, a Mac has one",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
@@ -17,6 +18,18 @@ def available_bytes(root: Path = Path("/")) -> int:
     if limit.isdigit() and used.isdigit():
         free = min(free, max(0, int(limit) - int(used)))
     return free
+
+
+def keep_memory() -> None:
+    """From now on this process keeps what it frees. glibc gives large memory back to the system at
+    once, and takes it again page by page: whether a step waits for that, and how long, is luck."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return  # not glibc
+    trim_threshold, most_mappings = -1, -4
+    mallopt(most_mappings, 0)
+    mallopt(trim_threshold, 2**31 - 1)
 
 
 def processor(root: Path = Path("/")) -> str:

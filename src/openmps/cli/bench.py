@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 import openmps
 from openmps import settings
 from openmps.bench.chart import draw
-from openmps.bench.machine import available_bytes, processor
+from openmps.bench.machine import available_bytes, keep_memory, processor
 from openmps.bench.probe import probe
 from openmps.bench.report import (
     SCHEMA,
@@ -87,6 +87,7 @@ def run_benchmarks(
     with errors.status("measuring the CPU, to choose sizes"):
         cpu = probe()
     os.environ.update(cpu.environment)
+    keep_memory()
     about = _activate()
     mac_name, limit = _mac()
     free = available_bytes()

@@ -5,6 +5,7 @@
 #include "operators/batch_norm.h"
 #include "operators/complex_sums.h"
 #include "operators/convolution.h"
+#include "operators/group_norm.h"
 #include "operators/indexing.h"
 
 #include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
@@ -265,8 +266,9 @@ void add_all(Registrar& m) {
   add<at::_ops::_adaptive_avg_pool2d_backward>(m);
   add<at::_ops::native_layer_norm>(m);
   add<at::_ops::native_layer_norm_backward>(m);
-  add<at::_ops::native_group_norm>(m);
-  add<at::_ops::native_group_norm_backward>(m);
+  add<at::_ops::native_group_norm, GroupNorm<at::_ops::native_group_norm>>(m);
+  add<at::_ops::native_group_norm_backward,
+      GroupNormBackward<at::_ops::native_group_norm_backward>>(m);
   add<at::_ops::_scaled_dot_product_flash_attention_for_cpu>(m);
   add<at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward>(m);
   add<at::_ops::native_batch_norm, BatchNorm<OnBacking<at::_ops::native_batch_norm>>>(m);
